@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * smcfs: the contract between the kernel module and user space.
+ * Copyright (c) 2026 The SMC authors
+ *
+ * Generic netlink family "smcfs". Requests that change anything need CAP_NET_ADMIN in the
+ * initial namespaces (GENL_ADMIN_PERM); the *_GET dumps are open to everyone.
+ * Unknown attributes are refused. All integers are in host byte order; RDMA addresses, keys and
+ * tokens are opaque to the kernel and are passed as they were granted.
+ */
+#ifndef _UAPI_LINUX_SMCFS_H
+#define _UAPI_LINUX_SMCFS_H
+
+#include <linux/types.h>
+
+#define SMCFS_GENL_NAME		"smcfs"
+#define SMCFS_GENL_VERSION	1
+#define SMCFS_GENL_MCGRP_EVENTS	"events"
+#define SMCFS_FS_TYPE		"smcfs"
+#define SMCFS_SUPER_MAGIC	0x534d4346	/* "SMCF" */
+
+#define SMCFS_NODE_NAME_MAX	63	/* bytes, without NUL: one path component */
+#define SMCFS_REGION_NAME_MAX	191	/* bytes, without NUL: components joined by '/' */
+#define SMCFS_REGION_SIZE_MAX	(1ULL << 44)	/* 16 TiB */
+#define SMCFS_TOKEN_BYTES	16
+#define SMCFS_EXTENTS_MAX	1024
+#define SMCFS_EXTENT_MIN	(2ULL << 20)	/* every extent but a grant's last */
+#define SMCFS_REASON_MAX	127
+
+/*
+ * Private data of the client's rdma_cm connect request: which QP of which session this is. All
+ * fields little endian. The target compares the token in constant time and accepts it once.
+ */
+#define SMCFS_CM_MAGIC		0x31434d53	/* "SMC1" */
+#define SMCFS_CM_VERSION	1
+#define SMCFS_CM_QP_READ	0	/* fetches */
+#define SMCFS_CM_QP_BULK	1	/* write-back */
+
+struct smcfs_cm_private {
+	__le32	magic;
+	__le16	version;
+	__le16	qp_role;		/* SMCFS_CM_QP_* */
+	__le64	session_id;
+	__u8	token[SMCFS_TOKEN_BYTES];
+};
+
+/**
+ * enum smcfs_cmd - messages of the family
+ *
+ * Requests of the daemon (each is acknowledged with an errno):
+ * @SMCFS_CMD_DAEMON_HELLO: this socket takes the upcalls from now on; -EBUSY while another lives.
+ * @SMCFS_CMD_PEER_ADD: NODE: a directory of this name appears under the mount. -EEXIST.
+ * @SMCFS_CMD_PEER_DEL: NODE: the name goes; -EBUSY while regions of it are attached.
+ * @SMCFS_CMD_SESSION_CONNECT: SESSION_ID, NODE, DST_ADDR, [SRC_ADDR], TOKEN_READ, TOKEN_BULK,
+ *	REQUEST_TIMEOUT_MS, CONNECT_TIMEOUT_MS: start to connect both QPs. The result arrives as
+ *	SMCFS_CMD_EVENT_SESSION with state LIVE or DEAD.
+ * @SMCFS_CMD_SESSION_DEL: SESSION_ID: destroy the QPs; EVENT_SESSION DEAD says it is done.
+ * @SMCFS_CMD_REGION_ATTACH: NODE, NAME, SESSION_ID, GENERATION, SIZE, MODE, UID, GID, WRITERS,
+ *	FLAGS, EXTENTS: bind a name to a grant. For a name that is attached with the same
+ *	generation this replaces session and extents (rebind, DEGRADED -> ACTIVE); with another
+ *	generation the old region is revoked first. The reply carries REGION_ID.
+ * @SMCFS_CMD_BIND_FAIL: NODE, NAME, ERRNO: no such grant. EISDIR: the name is a prefix of names.
+ * @SMCFS_CMD_REGION_DETACH: REGION_ID, [FLAGS SMCFS_DETACH_FORCE]: flush and forget. -EBUSY while
+ *	open or mapped; -EIO when dirty pages could not be sent (nothing is lost). With FORCE dirty
+ *	pages are discarded, open files turn to EIO; the reply carries DISCARDED_BYTES.
+ * @SMCFS_CMD_REGION_REVOKE: REGION_ID: the memory is gone for good; as DETACH with FORCE.
+ * @SMCFS_CMD_REGION_SET: REGION_ID and any of CTO, FLUSH_AFTER_MS: change a live region.
+ * @SMCFS_CMD_WRITER_RESULT: REGION_ID, ERRNO (0: granted): answer to UPCALL_WRITER.
+ * @SMCFS_CMD_LIST_RESULT: COOKIE, ERRNO, NAMES: answer to UPCALL_LIST.
+ *
+ * Dumps:
+ * @SMCFS_CMD_INFO_GET: (not a dump) VERSION, DAEMON_PRESENT, NODE_COUNT, ...
+ * @SMCFS_CMD_PEER_GET: one message per peer name.
+ * @SMCFS_CMD_SESSION_GET: one message per session.
+ * @SMCFS_CMD_REGION_GET: one message per region; with REGION_ID only that one.
+ *
+ * Upcalls, unicast to the daemon:
+ * @SMCFS_CMD_UPCALL_BIND: NODE, NAME: answer with REGION_ATTACH or BIND_FAIL.
+ * @SMCFS_CMD_UPCALL_LIST: NODE, COOKIE: answer with LIST_RESULT.
+ * @SMCFS_CMD_UPCALL_WRITER: REGION_ID, NODE, NAME: get the writing right of this region.
+ * @SMCFS_CMD_UPCALL_WRITER_RELEASE: REGION_ID, NODE, NAME: it is no longer needed.
+ *
+ * Events, multicast group "events" (the group is readable by CAP_NET_ADMIN only):
+ * @SMCFS_CMD_EVENT_SESSION: SESSION_ID, NODE, STATE, ERRNO, REASON.
+ * @SMCFS_CMD_EVENT_REGION: REGION_ID, NODE, NAME, GENERATION, SESSION_ID, STATE, ERRNO, REASON.
+ */
+enum smcfs_cmd {
+	SMCFS_CMD_UNSPEC,
+	SMCFS_CMD_DAEMON_HELLO,
+	SMCFS_CMD_PEER_ADD,
+	SMCFS_CMD_PEER_DEL,
+	SMCFS_CMD_SESSION_CONNECT,
+	SMCFS_CMD_SESSION_DEL,
+	SMCFS_CMD_REGION_ATTACH,
+	SMCFS_CMD_BIND_FAIL,
+	SMCFS_CMD_REGION_DETACH,
+	SMCFS_CMD_REGION_REVOKE,
+	SMCFS_CMD_REGION_SET,
+	SMCFS_CMD_WRITER_RESULT,
+	SMCFS_CMD_LIST_RESULT,
+	SMCFS_CMD_INFO_GET,
+	SMCFS_CMD_PEER_GET,
+	SMCFS_CMD_SESSION_GET,
+	SMCFS_CMD_REGION_GET,
+	SMCFS_CMD_UPCALL_BIND,
+	SMCFS_CMD_UPCALL_LIST,
+	SMCFS_CMD_UPCALL_WRITER,
+	SMCFS_CMD_UPCALL_WRITER_RELEASE,
+	SMCFS_CMD_EVENT_SESSION,
+	SMCFS_CMD_EVENT_REGION,
+	__SMCFS_CMD_MAX,
+};
+#define SMCFS_CMD_MAX (__SMCFS_CMD_MAX - 1)
+
+/* Attributes of every message; the type is behind the name. */
+enum smcfs_attr {
+	SMCFS_A_UNSPEC,
+	SMCFS_A_PAD,
+	SMCFS_A_NODE,			/* string, 1..SMCFS_NODE_NAME_MAX */
+	SMCFS_A_NAME,			/* string, 1..SMCFS_REGION_NAME_MAX */
+	SMCFS_A_SESSION_ID,		/* u64, not 0: chosen by the daemon, unique for ever */
+	SMCFS_A_REGION_ID,		/* u64: chosen by the kernel; also the inode number */
+	SMCFS_A_GENERATION,		/* u64, not 0 */
+	SMCFS_A_SIZE,			/* u64, bytes, 1..SMCFS_REGION_SIZE_MAX */
+	SMCFS_A_MODE,			/* u32, permission bits 0..0777 */
+	SMCFS_A_UID,			/* u32 */
+	SMCFS_A_GID,			/* u32 */
+	SMCFS_A_WRITERS,		/* u32, enum smcfs_writers */
+	SMCFS_A_FLAGS,			/* u32, SMCFS_RF_* or SMCFS_DETACH_* */
+	SMCFS_A_EXTENTS,		/* binary: array of struct smcfs_extent, sorted, gapless */
+	SMCFS_A_DST_ADDR,		/* binary: struct sockaddr_in or _in6 with port */
+	SMCFS_A_SRC_ADDR,		/* binary: the same, port 0: which local device */
+	SMCFS_A_TOKEN_READ,		/* binary, SMCFS_TOKEN_BYTES */
+	SMCFS_A_TOKEN_BULK,		/* binary, SMCFS_TOKEN_BYTES */
+	SMCFS_A_REQUEST_TIMEOUT_MS,	/* u32, 10..600000: no progress for so long fails the QP */
+	SMCFS_A_CONNECT_TIMEOUT_MS,	/* u32, 10..600000: for the whole connect */
+	SMCFS_A_ERRNO,			/* u32, positive errno or 0 */
+	SMCFS_A_COOKIE,			/* u64 */
+	SMCFS_A_NAMES,			/* nested: SMCFS_A_NAME ... */
+	SMCFS_A_STATE,			/* u32, enum smcfs_session_state or smcfs_region_state */
+	SMCFS_A_REASON,			/* string: for people */
+	SMCFS_A_CTO,			/* u8, 0 or 1: close-to-open */
+	SMCFS_A_FLUSH_AFTER_MS,		/* u32, 1..3600000 */
+	SMCFS_A_STATS,			/* nested: SMCFS_STAT_* as u64 */
+	SMCFS_A_DIRTY_BYTES,		/* u64 */
+	SMCFS_A_WRITEBACK_BYTES,	/* u64 */
+	SMCFS_A_CACHED_BYTES,		/* u64 */
+	SMCFS_A_OPENERS,		/* u32: open files */
+	SMCFS_A_WRITER_STATE,		/* u32, enum smcfs_writer_state */
+	SMCFS_A_OLDEST_MS,		/* u32: age of the oldest request in flight, 0: none */
+	SMCFS_A_INFLIGHT,		/* u32: requests posted and not completed */
+	SMCFS_A_QUEUED,			/* u32: requests waiting for send-queue slots */
+	SMCFS_A_RDMA_DEVICE,		/* string */
+	SMCFS_A_DISCARDED_BYTES,	/* u64 */
+	SMCFS_A_DAEMON_PRESENT,		/* u8 */
+	SMCFS_A_VERSION,		/* string: module version */
+	__SMCFS_A_MAX,
+};
+#define SMCFS_A_MAX (__SMCFS_A_MAX - 1)
+
+/* One contiguous piece of a region in the target's memory. */
+struct smcfs_extent {
+	__aligned_u64 offset;		/* in the region; of the first extent 0 */
+	__aligned_u64 length;		/* bytes, >= SMCFS_EXTENT_MIN but for the last */
+	__aligned_u64 addr;		/* remote address; any alignment */
+	__u32	rkey_read;		/* valid on the read QP only */
+	__u32	rkey_bulk;		/* valid on the bulk QP only */
+};
+
+enum smcfs_writers {
+	SMCFS_WRITERS_UNSPEC,
+	SMCFS_WRITERS_EXCLUSIVE,	/* one writing session, whole pages */
+	__SMCFS_WRITERS_MAX,
+};
+#define SMCFS_WRITERS_MAX (__SMCFS_WRITERS_MAX - 1)
+
+#define SMCFS_RF_READONLY	0x1	/* nobody here may write, root included (EROFS) */
+#define SMCFS_DETACH_FORCE	0x1
+
+enum smcfs_session_state {
+	SMCFS_SESSION_UNSPEC,
+	SMCFS_SESSION_CONNECTING,
+	SMCFS_SESSION_LIVE,
+	SMCFS_SESSION_DRAINING,		/* lost or being deleted; requests are failing */
+	SMCFS_SESSION_DEAD,		/* QPs destroyed: the last event of a session */
+	__SMCFS_SESSION_STATE_MAX,
+};
+
+enum smcfs_region_state {
+	SMCFS_REGION_UNSPEC,
+	SMCFS_REGION_BINDING,
+	SMCFS_REGION_ACTIVE,
+	SMCFS_REGION_DEGRADED,		/* session lost, dirty pages kept */
+	SMCFS_REGION_FAILED,		/* bind failed, or revoked */
+	SMCFS_REGION_DETACHING,
+	__SMCFS_REGION_STATE_MAX,
+};
+
+enum smcfs_writer_state {
+	SMCFS_WRITER_UNSPEC,
+	SMCFS_WRITER_NONE,
+	SMCFS_WRITER_ASKING,
+	SMCFS_WRITER_HELD,
+	__SMCFS_WRITER_STATE_MAX,
+};
+
+/* Counters since the region (or session) was made; u64 each. */
+enum smcfs_stat {
+	SMCFS_STAT_UNSPEC,
+	SMCFS_STAT_PAD,
+	SMCFS_STAT_FETCH_OPS,		/* RDMA READ requests */
+	SMCFS_STAT_FETCH_BYTES,
+	SMCFS_STAT_FLUSH_BATCHES,	/* one signalled chain each */
+	SMCFS_STAT_FLUSH_OPS,		/* RDMA WRITE requests */
+	SMCFS_STAT_FLUSH_BYTES,
+	SMCFS_STAT_DIRTIED_PAGES,
+	SMCFS_STAT_BARRIERS,
+	SMCFS_STAT_ACQUIRES,
+	SMCFS_STAT_ERRORS,		/* requests that failed */
+	SMCFS_STAT_DISCARDED_BYTES,
+	SMCFS_STAT_DIRECT_BYTES,	/* by O_DIRECT, both ways */
+	__SMCFS_STAT_MAX,
+};
+#define SMCFS_STAT_MAX (__SMCFS_STAT_MAX - 1)
+
+#endif /* _UAPI_LINUX_SMCFS_H */
