@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Internal types of smcfs; prototypes grouped by the file that defines them.
+ * Copyright (c) 2026 The SMC authors
+ *
+ * Lifetime: inode -> region -> grant -> session. Each arrow is a counted reference; nothing points
+ * back with one, so a session (and its QPs) can be destroyed while regions still hold a dead grant.
+ * Lock order: kmod/README.md.
+ */
+#ifndef SMCFS_H
+#define SMCFS_H
+
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/fs.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mempool.h>
+#include <linux/mutex.h>
+#include <linux/netlink.h>
+#include <linux/pagemap.h>
+#include <linux/socket.h>
+#include <linux/in6.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+#include <linux/smcfs.h>
+
+#include "compat.h"
+
+#define SMCFS_MODULE_VERSION	"0.1.0"
+
+/* One transfer: so many local segments and, at worst, as many work requests. */
+#define SMCFS_XFER_SEGS_MAX	32
+/* Send-queue slots of a QP that transfers may use; more wait in FIFO order. */
+#define SMCFS_EP_SLOTS		256
+
+/* ------------------------------------------------------------------ counters (stats.c) */
+
+struct smcfs_stats {
+	atomic64_t v[SMCFS_STAT_MAX + 1];	/* by enum smcfs_stat */
+};
+
+static inline void smcfs_stat_add(struct smcfs_stats *st, enum smcfs_stat which, u64 n)
+{
+	atomic64_add(n, &st->v[which]);
+}
+
+/* Puts the nested attribute SMCFS_A_STATS. Return: 0 or -EMSGSIZE. */
+int smcfs_stats_fill(struct sk_buff *skb, const struct smcfs_stats *st);
+
+/* ------------------------------------------------------------------ transfers (xfer.c) */
+
+enum smcfs_xfer_op {
+	SMCFS_XFER_READ,	/* on the read QP */
+	SMCFS_XFER_WRITE,	/* on the bulk QP */
+};
+
+/* A piece of local memory: @length bytes from @offset in @folio, physically contiguous. */
+struct smcfs_seg {
+	struct folio	*folio;		/* the owner of the xfer holds it until done */
+	size_t		offset;
+	u32		length;
+};
+
+/* Remote side of a run of segments: one RDMA request. */
+struct smcfs_wr {
+	struct ib_rdma_wr	wr;
+	u16			seg_first;
+	u16			seg_nr;
+	u32			length;
+};
+
+struct smcfs_ep;
+struct smcfs_session;
+struct smcfs_grant;
+
+/*
+ * A transfer is a chain of RDMA requests of one kind with one completion. Built by its owner
+ * (alloc, add ...), handed over by submit, handed back by done(): exactly once, whatever fails.
+ */
+struct smcfs_xfer {
+	struct list_head	link;		/* [ep->lock] waiting or inflight */
+	struct ib_cqe		cqe;
+	struct smcfs_ep		*ep;		/* [const] after alloc */
+	struct smcfs_grant	*grant;		/* [const] reference */
+	enum smcfs_xfer_op	op;
+	bool			mapped;		/* segments are DMA mapped */
+	u64			posted_ns;	/* ktime, 0: not posted */
+	u64			bytes;
+	unsigned int		nr_segs;
+	unsigned int		nr_wrs;
+	struct smcfs_seg	segs[SMCFS_XFER_SEGS_MAX];
+	struct ib_sge		sges[SMCFS_XFER_SEGS_MAX];
+	struct smcfs_wr		wrs[SMCFS_XFER_SEGS_MAX];
+
+	/*
+	 * READ: softirq or process; WRITE: process (work queue). @err is 0 or a negative errno
+	 * (-EIO a failed request, -ENOTCONN not posted, session not live). Must not sleep for READ. The
+	 * owner frees the xfer with smcfs_xfer_free() in it or later.
+	 */
+	void			(*done)(struct smcfs_xfer *xfer, int err);
+	void			*owner;		/* of the owner */
+	u64			seq;		/* of the owner */
+};
+
+/* Context: process. @gfp GFP_NOFS: may wait for a free one of the pool, never NULL. */
+struct smcfs_xfer *smcfs_xfer_alloc(struct smcfs_grant *grant, enum smcfs_xfer_op op, gfp_t gfp);
+
+/*
+ * Appends local memory that goes to (comes from) @raddr; joined to the request before it where both
+ * sides continue. Return: false when the transfer is full (nothing was added).
+ */
+bool smcfs_xfer_add(struct smcfs_xfer *xfer, struct folio *folio, size_t offset, u32 length,
+		    u64 raddr, u32 rkey);
+
+/* Context: process, no spinlock held. Never waits for the network or for slots. */
+void smcfs_xfer_submit(struct smcfs_xfer *xfer);
+
+void smcfs_xfer_free(struct smcfs_xfer *xfer);
+int smcfs_xfer_init(void);
+void smcfs_xfer_exit(void);
+
+/* ------------------------------------------------------------------ endpoints (ep.c, ep_cm.c) */
+
+/* States and edges: ep_state.h. */
+enum smcfs_ep_state {
+	SMCFS_EP_NEW,
+	SMCFS_EP_CONNECTING,
+	SMCFS_EP_LIVE,
+	SMCFS_EP_DRAINING,
+	SMCFS_EP_DEAD,
+	SMCFS_EP_NR
+};
+
+struct smcfs_ep {
+	struct smcfs_session	*session;	/* [const] the owner */
+	u16			role;		/* [const] SMCFS_CM_QP_* */
+	u16			max_sge;	/* [const] after connect */
+	struct rdma_cm_id	*cm_id;		/* [const] from connect to destroy */
+	struct ib_pd		*pd;
+	struct ib_cq		*cq;
+	struct completion	cm_done;	/* a connect step finished */
+	int			cm_err;		/* [cm_done] of that step */
+
+	spinlock_t		lock;		/* taken in softirq; ib_post_send under it */
+	enum smcfs_ep_state	state;		/* [lock]; reads without: READ_ONCE */
+	unsigned int		slots;		/* [lock] free send-queue slots */
+	struct list_head	waiting;	/* [lock] xfers without slots, FIFO */
+	struct list_head	inflight;	/* [lock] posted, oldest first */
+	unsigned int		nr_waiting;	/* [lock] */
+	unsigned int		nr_inflight;	/* [lock] */
+	u64			progress_ns;	/* [lock] last completion, or first post after idle */
+	wait_queue_head_t	drained;	/* nr_inflight became 0 */
+};
+
+/* ------------------------------------------------------------------ sessions (session.c) */
+
+struct smcfs_session_params {
+	u64			id;
+	char			node[SMCFS_NODE_NAME_MAX + 1];
+	struct sockaddr_storage	dst;		/* with port */
+	struct sockaddr_storage	src;		/* family AF_UNSPEC: any */
+	u8			token[2][SMCFS_TOKEN_BYTES];	/* by SMCFS_CM_QP_* */
+	u32			request_timeout_ms;
+	u32			connect_timeout_ms;
+};
+
+struct smcfs_session {
+	struct kref		ref;
+	struct list_head	link;		/* [smcfs_sessions.lock] */
+	struct smcfs_session_params params;	/* [const] but tokens, wiped after connect */
+	struct smcfs_ep		ep[2];		/* by SMCFS_CM_QP_* */
+	spinlock_t		lock;
+	enum smcfs_session_state state;		/* [lock]; reads without: READ_ONCE */
+	int			err;		/* [lock] first cause of the loss */
+	char			reason[SMCFS_REASON_MAX + 1];	/* [lock] for people */
+	bool			del;		/* [lock] deletion was asked for */
+	struct work_struct	connect_work;
+	struct work_struct	destroy_work;	/* LIVE or CONNECTING -> DEAD */
+	struct delayed_work	watchdog;	/* request deadlines */
+	struct smcfs_stats	stats;
+	char			device[IB_DEVICE_NAME_MAX];	/* [const] after connect */
+};
+
+/* -EEXIST, -EINVAL, -ENOMEM, or 0: connecting; the result is an event. Takes a module reference. */
+int smcfs_session_connect(const struct smcfs_session_params *params);
+/* -ENOENT or 0: EVENT_SESSION DEAD follows (at once if it is dead already, then it is forgotten). */
+int smcfs_session_del(u64 id);
+/* The session with the smallest id >= @id, or NULL. Caller puts. */
+struct smcfs_session *smcfs_session_next(u64 id);
+struct smcfs_session *smcfs_session_get(u64 id);
+void smcfs_session_put(struct smcfs_session *session);
+/* Moves a session out of LIVE or CONNECTING: all requests fail soon. Any context but hard irq. */
+void smcfs_session_abort(struct smcfs_session *session, int err, const char *reason);
+static inline bool smcfs_session_live(const struct smcfs_session *session)
+{
+	return READ_ONCE(session->state) == SMCFS_SESSION_LIVE;
+}
+int smcfs_session_init(void);
+void smcfs_session_exit(void);
+
+/* ------------------------------------------------------------------ grants (grant.c) */
+
+/* What a session may touch for one region: immutable, replaced as a whole. */
+struct smcfs_grant {
+	struct kref		ref;
+	struct smcfs_session	*session;	/* [const] reference */
+	unsigned int		nr_extents;
+	struct smcfs_extent	extents[] __counted_by(nr_extents);	/* sorted, gapless */
+};
+
+/*
+ * Checks @nr extents against @size: sorted, gapless from 0, no wrap, lengths. Takes a session
+ * reference of its own. Return: grant or ERR_PTR(-EINVAL, -ENOMEM), @extack says which.
+ */
+struct smcfs_grant *smcfs_grant_create(struct smcfs_session *session, u64 size,
+				       const struct smcfs_extent *extents, unsigned int nr,
+				       struct netlink_ext_ack *extack);
+void smcfs_grant_put(struct smcfs_grant *grant);
+static inline struct smcfs_grant *smcfs_grant_get(struct smcfs_grant *grant)
+{
+	kref_get(&grant->ref);
+	return grant;
+}
+/*
+ * Adds the part of a folio that lies at region position @pos to @xfer, cut at extent borders.
+ * Return: bytes added, 0 when the transfer is full.
+ */
+u32 smcfs_grant_add(struct smcfs_xfer *xfer, struct folio *folio, size_t offset, u64 pos, u32 length);
+
+/* ------------------------------------------------------------------ peers (peer.c) */
+
+/* A name under the mount point. */
+struct smcfs_peer {
+	struct hlist_node	hash;		/* [smcfs_peers.lock] */
+	struct kref		ref;
+	u64			ino;		/* [const] */
+	bool			gone;		/* [smcfs_peers.lock]; READ_ONCE elsewhere */
+	char			name[SMCFS_NODE_NAME_MAX + 1];
+};
+
+int smcfs_peer_add(const char *name);	/* -EEXIST, -EINVAL, -ENOMEM */
+int smcfs_peer_del(const char *name);	/* -ENOENT, -EBUSY */
+struct smcfs_peer *smcfs_peer_get(const char *name, size_t length);
+void smcfs_peer_put(struct smcfs_peer *peer);
+/* The peer with the smallest ino >= @ino, or NULL. Caller puts. */
+struct smcfs_peer *smcfs_peer_next(u64 ino);
+unsigned int smcfs_peer_count(void);
+void smcfs_peer_exit(void);
+bool smcfs_name_valid(const char *name, bool slashes);
+
+/* ------------------------------------------------------------------ regions (region.c) */
+
+struct smcfs_region_desc {
+	char			node[SMCFS_NODE_NAME_MAX + 1];
+	char			name[SMCFS_REGION_NAME_MAX + 1];
+	u64			generation;
+	u64			size;
+	u32			mode, uid, gid;
+	u32			writers;
+	u32			flags;		/* SMCFS_RF_* */
+};
+
+struct smcfs_region {
+	struct hlist_node	hash;		/* [smcfs_regions.lock] by node and name */
+	struct kref		ref;
+	u64			id;		/* [const] also the inode number */
+	struct smcfs_peer	*peer;		/* [const] reference */
+	char			name[SMCFS_REGION_NAME_MAX + 1];	/* [const] */
+	char			reason[SMCFS_REASON_MAX + 1];	/* [lock] */
+
+	spinlock_t		lock;		/* leaf; taken in softirq */
+	enum smcfs_region_state	state;		/* [lock]; reads without: READ_ONCE */
+	int			err;		/* [lock] of FAILED, negative */
+	bool			is_prefix;	/* [lock] FAILED since it is a directory */
+	unsigned long		expires;	/* [lock] jiffies: a failed bind is forgotten */
+	struct smcfs_grant	*grant;		/* [lock] NULL unless bound */
+	struct smcfs_region_desc desc;		/* [const] once bound */
+	wait_queue_head_t	wait;		/* state, writer state, wb_done changed */
+
+	/* Write-back, by ticket: every transfer up to wb_done completed. */
+	u64			wb_posted;	/* [lock] */
+	u64			wb_done;	/* [lock] */
+	struct list_head	wb_inflight;	/* [lock] struct smcfs_wb, by ticket */
+
+	/* The writing right of an exclusive region. */
+	struct mutex		writer_lock;	/* serializes asking */
+	enum smcfs_writer_state	writer;		/* [lock] */
+	int			writer_err;	/* [lock] answer of the daemon */
+	unsigned int		nr_writers;	/* [writer_lock] writable opens */
+	atomic_t		openers;	/* open files */
+
+	/* A mount and dentry kept while dirty pages outlive the last close. */
+	struct path		pin;		/* [writer_lock] mnt NULL: none */
+	struct delayed_work	flush_work;	/* sends what outlived the last close */
+
+	u8			cto;		/* READ_ONCE: close-to-open */
+	u32			flush_after_ms;	/* READ_ONCE */
+	struct smcfs_stats	stats;
+};
+
+/* Daemon's side; each Return: 0 or -errno. Context: process. */
+int smcfs_region_attach(const struct smcfs_region_desc *desc, struct smcfs_session *session,
+			const struct smcfs_extent *extents, unsigned int nr, u64 *id,
+			struct netlink_ext_ack *extack);
+int smcfs_region_bind_fail(const char *node, const char *name, int err);
+int smcfs_region_detach(u64 id, bool force, u64 *discarded);
+int smcfs_region_revoke(u64 id, int err, u64 *discarded);
+int smcfs_region_writer_result(u64 id, int err);
+void smcfs_region_session_lost(struct smcfs_session *session);
+void smcfs_region_daemon_gone(void);
+bool smcfs_region_peer_busy(struct smcfs_peer *peer);
+
+/* Filesystem's side. */
+/* Finds or makes (BINDING, upcall sent) the region. ERR_PTR(-ENOENT ...) from a cached failure. */
+struct smcfs_region *smcfs_region_lookup(struct smcfs_peer *peer, const char *name);
+/* Waits killably and bounded until bound. Return: 0, or why not; -EISDIR: the name is a prefix. */
+int smcfs_region_wait_bound(struct smcfs_region *region);
+struct smcfs_region *smcfs_region_get(u64 id);
+struct smcfs_region *smcfs_region_next(u64 id);
+void smcfs_region_put(struct smcfs_region *region);
+static inline struct smcfs_region *smcfs_region_hold(struct smcfs_region *region)
+{
+	kref_get(&region->ref);
+	return region;
+}
+/* Reference to the current grant if requests may be sent, else ERR_PTR(-EIO). */
+struct smcfs_grant *smcfs_region_grant(struct smcfs_region *region);
+bool smcfs_region_dead(struct smcfs_region *region);
+/* The names under @prefix of @peer are known to be a directory. */
+bool smcfs_region_is_prefix(struct smcfs_peer *peer, const char *prefix);
+int smcfs_region_open_writer(struct smcfs_region *region);
+void smcfs_region_close_writer(struct smcfs_region *region, struct inode *inode);
+int smcfs_region_init(void);
+void smcfs_region_exit(void);
+
+/* ------------------------------------------------------------------ folios (folio.c) */
+
+/* On folio->private of large folios that were written: which pages have to be sent. */
+struct smcfs_folio {
+	spinlock_t	lock;		/* leaf; process and softirq */
+	unsigned int	nr_pages;	/* [const] */
+	unsigned int	wb_pending;	/* [lock] segments in flight, + 1 while issuing */
+	bool		wb_failed;	/* [lock] */
+	unsigned long	dirty[];	/* [lock] nr_pages bits */
+};
+
+int smcfs_folio_mark_range(struct folio *folio, size_t offset, size_t length);
+struct smcfs_folio *smcfs_folio_private(struct folio *folio);
+bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio);
+void smcfs_invalidate_folio(struct folio *folio, size_t offset, size_t length);
+bool smcfs_release_folio(struct folio *folio, gfp_t gfp);
+
+/* ------------------------------------------------------------------ data path */
+
+int smcfs_read_folio(struct file *file, struct folio *folio);
+void smcfs_readahead(struct readahead_control *rac);
+int smcfs_fetch_folio_sync(struct inode *inode, struct folio *folio);
+
+vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf);
+extern const struct address_space_operations smcfs_aops;
+
+/* One transfer of write-back and the folios in it. */
+struct smcfs_wb {
+	struct list_head	link;		/* [region->lock] wb_inflight */
+	u64			ticket;
+	bool			done;		/* [region->lock] */
+	struct smcfs_region	*region;	/* reference */
+	struct inode		*inode;		/* the caller or the folios hold it */
+	struct smcfs_xfer	*xfer;
+};
+
+int smcfs_writepages(struct address_space *mapping, struct writeback_control *wbc);
+void smcfs_wb_done(struct smcfs_xfer *xfer, int err);
+/* Waits killably until every transfer with a ticket <= @ticket completed. 0 or -EINTR. */
+int smcfs_wb_wait(struct smcfs_region *region, u64 ticket);
+u64 smcfs_wb_ticket(struct smcfs_region *region);
+int smcfs_wb_init(void);
+void smcfs_wb_exit(void);
+
+ssize_t smcfs_direct_read(struct kiocb *iocb, struct iov_iter *to);
+ssize_t smcfs_direct_write(struct kiocb *iocb, struct iov_iter *from);
+
+/* Flush, then drop clean shadow pages; @unmap also those that are mapped. */
+int smcfs_acquire(struct inode *inode, loff_t start, loff_t end);
+void smcfs_drop_clean(struct inode *inode, loff_t start, loff_t end);
+u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag);
+
+/* ------------------------------------------------------------------ inodes (inode.c, file.c, super.c) */
+
+struct smcfs_inode {
+	struct smcfs_region	*region;	/* [const] reference; NULL: directory */
+	struct smcfs_peer	*peer;		/* [const] reference; directories below the root */
+	char			*prefix;	/* [const] of a directory: "" or "job/" */
+	struct inode		vfs;
+};
+
+static inline struct smcfs_inode *smcfs_i(const struct inode *inode)
+{
+	return container_of(inode, struct smcfs_inode, vfs);
+}
+
+extern const struct inode_operations smcfs_dir_iops, smcfs_file_iops;
+extern const struct file_operations smcfs_dir_fops, smcfs_file_fops;
+extern const struct dentry_operations smcfs_dops;
+struct inode *smcfs_inode_root(struct super_block *sb);
+/* The inode of @region if it is in memory, else NULL. Caller iputs. */
+struct inode *smcfs_region_inode(struct smcfs_region *region);
+void smcfs_inode_update(struct inode *inode);
+int smcfs_super_init(void);
+void smcfs_super_exit(void);
+
+/* ------------------------------------------------------------------ netlink.c, upcall.c */
+
+int smcfs_netlink_init(void);
+void smcfs_netlink_exit(void);
+bool smcfs_daemon_present(void);
+/* Send; -ENOTCONN: no daemon. Context: process. */
+int smcfs_upcall_bind(const char *node, const char *name);
+int smcfs_upcall_writer(struct smcfs_region *region);
+int smcfs_upcall_writer_release(struct smcfs_region *region);
+/*
+ * Asks for the export names of @node and waits killably and bounded. @emit is called for each name.
+ * Return: 0 or -errno.
+ */
+int smcfs_upcall_list(const char *node, int (*emit)(void *ctx, const char *name), void *ctx);
+void smcfs_event_session(struct smcfs_session *session);
+void smcfs_event_region(struct smcfs_region *region);
+/* Of upcall.c for netlink.c: the answer to a list. @names: the nested SMCFS_A_NAMES or NULL. */
+int smcfs_list_result(u64 cookie, int err, const struct nlattr *names);
+void smcfs_upcall_daemon_gone(void);
+
+/* How long open, stat and readdir wait for the daemon. */
+#define SMCFS_BIND_TIMEOUT_MS	15000
+
+extern struct workqueue_struct *smcfs_wq;	/* unbound, WQ_MEM_RECLAIM: connect, destroy, flush */
+
+#endif
