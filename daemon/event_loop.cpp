@@ -77,6 +77,11 @@ EventLoop::Source::Source(Source&&) noexcept = default;
 EventLoop::Source& EventLoop::Source::operator=(Source&&) noexcept = default;
 EventLoop::Source::~Source() = default;
 
+void EventLoop::Source::reset()
+{
+    impl_.reset();
+}
+
 void EventLoop::Source::set_events(std::uint32_t events)
 {
     must(sd_event_source_set_io_events(impl_->source, events), "sd_event_source_set_io_events");

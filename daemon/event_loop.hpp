@@ -49,7 +49,7 @@ public:
         ~Source();
 
         explicit operator bool() const { return impl_ != nullptr; }
-        void reset() { impl_.reset(); }
+        void reset();
 
         // For descriptors: which events to wait for.
         void set_events(std::uint32_t events);
