@@ -65,6 +65,7 @@ struct PeerConfig {
     std::uint16_t port = kDefaultControlPort;
     std::vector<std::string> rdma_addresses; // instead of those that it offers
     std::optional<std::string> source_address; // which local RDMA device to use
+    std::optional<std::uint32_t> request_timeout_ms;
 
     bool operator==(const PeerConfig&) const = default;
 };
@@ -100,7 +101,6 @@ struct RegionRule {
     std::string match; // "node/name" as in fnmatch(3)
     std::optional<bool> cto;
     std::optional<std::uint32_t> flush_after_ms;
-    std::optional<std::uint32_t> request_timeout_ms;
 };
 
 struct Config {
