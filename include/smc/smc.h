@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/*
+ * libsmc: another node's accelerator memory as a range of this process's addresses.
+ * Copyright (c) 2026 The SMC authors
+ *
+ * A region is a file, /smc/NODE/NAME. Any program may map it with open(2) and mmap(2); this library
+ * does that with clear errors, a deadline and a name for every operation. Both ways mix freely: the
+ * pages are the same, whoever mapped them.
+ *
+ * What a store means. Loads and stores go to pages of this node, a write-back cache of the memory on
+ * the other node. A store is there when a barrier that began after it has returned 0 (earlier if the
+ * kernel chose to write back), and a change that the other side made is seen here after an acquire.
+ *
+ * Conventions
+ *   Return:   0 on success, a negative errno on failure, unless said otherwise; smc_strerror() turns
+ *             it into a sentence with the remedy. errno itself is not part of the interface.
+ *   Ranges:   offset and length are bytes, relative to the first byte that the handle has attached. A
+ *             range that ends past smc_size() is -ERANGE (smc_store: -ENOSPC, as write(2) says);
+ *             nothing of it is then done. Length 0 is 0 bytes, and fine, unless said otherwise.
+ *   Structs:  the caller sets `size` to its sizeof; members that it does not know are 0. A longer
+ *             struct than the library's must be 0 past what the library knows (else -E2BIG).
+ *   Threads:  every function may be called from several threads at once on one handle, except that
+ *             smc_detach() must be the last call on it. The library starts no thread, installs no
+ *             signal handler and takes no lock.
+ *   Fork:     the child has the handle, the mapping and the same pages; parent and child each detach
+ *             their own. Both count as one user towards the writing right of the node.
+ *   Signals:  loads and stores through smc_addr() raise SIGBUS once a region's memory is gone or its
+ *             fetch failed; smc_load() and smc_store() return an error instead. No function here is
+ *             async-signal-safe, except smc_addr(), smc_size() and smc_strerror().
+ */
+#ifndef SMC_SMC_H
+#define SMC_SMC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SMC_API __attribute__((visibility("default")))
+
+#define SMC_NODE_NAME_MAX	63	/* bytes, without the NUL */
+#define SMC_REGION_NAME_MAX	191	/* bytes, without the NUL */
+#define SMC_TIMEOUT_MS_DEFAULT	10000
+#define SMC_TIMEOUT_MS_MAX	600000
+
+/* An attached region. Opaque; owned by the caller from smc_attach() to smc_detach(). */
+typedef struct smc_region smc_region;
+
+/* Only loads: the mapping is PROT_READ, and the region's writing right is not asked for. */
+#define SMC_ATTACH_READONLY	0x1u
+
+/**
+ * struct smc_attach_opts - how to attach; all 0 but @size is the default
+ * @size: sizeof(struct smc_attach_opts) of the caller.
+ * @offset: first byte of the region to map, a multiple of the page size.
+ * @length: bytes to map; 0: from @offset to the region's end.
+ * @flags: SMC_ATTACH_*; an unknown bit is -EINVAL.
+ * @timeout_ms: how long the peer may take to grant the region, up to SMC_TIMEOUT_MS_MAX; 0 means
+ *	SMC_TIMEOUT_MS_DEFAULT. There is no "for ever".
+ */
+struct smc_attach_opts {
+	size_t   size;
+	uint64_t offset;
+	uint64_t length;
+	uint32_t flags;
+	uint32_t timeout_ms;
+};
+
+/* State of a region on this node, smc_status_info.state. */
+enum smc_state {
+	SMC_STATE_UNKNOWN,
+	SMC_STATE_BINDING,	/* waiting for the peer's grant */
+	SMC_STATE_ACTIVE,
+	SMC_STATE_DEGRADED,	/* session lost: dirty pages are kept, accesses wait */
+	SMC_STATE_FAILED,	/* given up or revoked: accesses fail */
+	SMC_STATE_DETACHING,
+};
+
+/* Who may write, smc_status_info.writer_state. */
+enum smc_writer_state {
+	SMC_WRITER_UNKNOWN,
+	SMC_WRITER_NONE,	/* nobody on this node has opened the region for writing */
+	SMC_WRITER_ASKING,
+	SMC_WRITER_HELD,	/* this node holds the writing right */
+};
+
+/**
+ * struct smc_status_info - what the kernel knows of a region
+ * @size: in: sizeof of the caller; what the library does not know is set to 0.
+ * @state: enum smc_state.
+ * @writer_state: enum smc_writer_state.
+ * @region_id: names the region on this node; also st_ino of its file.
+ * @generation: names the memory; another generation is other memory under the same name.
+ * @session_id: the session that carries the region.
+ * @region_bytes: size of the whole region.
+ * @dirty_bytes: changed here, not yet sent.
+ * @writeback_bytes: sent, not yet acknowledged.
+ * @cached_bytes: held in pages of this node.
+ * @oldest_ms: age of the oldest request in flight, 0: none.
+ * @openers: open files of this region on this node.
+ * @node: the peer, NUL-terminated.
+ * @name: the region's name there, NUL-terminated.
+ */
+struct smc_status_info {
+	size_t   size;
+	uint32_t state;
+	uint32_t writer_state;
+	uint64_t region_id;
+	uint64_t generation;
+	uint64_t session_id;
+	uint64_t region_bytes;
+	uint64_t dirty_bytes;
+	uint64_t writeback_bytes;
+	uint64_t cached_bytes;
+	uint32_t oldest_ms;
+	uint32_t openers;
+	char     node[SMC_NODE_NAME_MAX + 1];
+	char     name[SMC_REGION_NAME_MAX + 1];
+};
+
+/**
+ * smc_attach - open a region and map it shared
+ * @name: "NODE:NAME", or a path of a region: "/smc/NODE/NAME", or under another mount of smcfs.
+ * @opts: NULL for the defaults: the whole region, readable and writable.
+ * @out: receives the handle; untouched on failure.
+ *
+ * Asks the local daemon to bind the region when it is not bound yet, waiting @opts->timeout_ms for
+ * the peer, then opens and maps it. Without SMC_ATTACH_READONLY this takes the writing right of an
+ * exclusive region for this node. An open drops clean pages, so the first loads see the peer's memory
+ * as it is now.
+ *
+ * Context: may block. The file descriptor is close-on-exec; the mapping does not survive exec.
+ * Return: 0; -EINVAL (name, options or alignment), -ENOENT (no such node or region), -EISDIR (a
+ * prefix of region names), -EACCES (mode of the region), -EROFS (a read-only region, without
+ * SMC_ATTACH_READONLY), -EBUSY (another session holds the writing right), -ERANGE (offset and length
+ * past the region's end), -ENODEV (smcfs is not mounted, or @name is no region), -ENOTCONN (daemon not
+ * running), -EHOSTUNREACH, -ETIMEDOUT, -EPROTO, -ENOMEM, -EMFILE, -E2BIG.
+ */
+SMC_API int smc_attach(const char *name, const struct smc_attach_opts *opts, smc_region **out);
+
+/**
+ * smc_addr - the first mapped byte
+ *
+ * Return: an address, aligned to a page; valid until smc_detach(). NULL for a NULL handle.
+ */
+SMC_API void *smc_addr(const smc_region *region);
+
+/**
+ * smc_size - how many bytes are mapped, exactly
+ *
+ * Loads and stores between this and the end of its last page reach nobody.
+ *
+ * Return: bytes; 0 for a NULL handle.
+ */
+SMC_API size_t smc_size(const smc_region *region);
+
+/**
+ * smc_barrier - send every change, and wait until it has arrived
+ *
+ * When 0 is returned, every change made to the attached range before the call (through any mapping or
+ * file of this node: stores, write(2), smc_store()) is in the target's memory and visible to the
+ * accelerator. Costs what is dirty, not what is mapped. On failure the changes are kept, and the next
+ * barrier sends them again.
+ *
+ * Context: blocks until the target's adapter has acknowledged, or the request deadline has passed; a
+ * fatal signal ends the wait.
+ * Return: 0; -EIO (link failed; the data is kept dirty, unless the region is gone), -ESTALE,
+ * -EINVAL (NULL handle).
+ */
+SMC_API int smc_barrier(smc_region *region);
+
+/**
+ * smc_barrier_range - smc_barrier() for a part; rounded outward to pages
+ */
+SMC_API int smc_barrier_range(smc_region *region, uint64_t offset, uint64_t length);
+
+/**
+ * smc_acquire - see what the other side has changed
+ * @length: bytes; 0: to the end of the attached range.
+ *
+ * Loads that begin after the call see the target's memory as it was at the call or later. Rounded
+ * outward to pages; what is dirty there is sent first, nothing is lost. madvise(MADV_DONTNEED) is no
+ * substitute: it drops the mapping, not the pages.
+ *
+ * Return: 0; -ERANGE, -EINVAL (NULL handle), -EIO (dirty pages could not be sent, they are kept).
+ */
+SMC_API int smc_acquire(smc_region *region, uint64_t offset, uint64_t length);
+
+/**
+ * smc_store - store bytes that are sent whether they differ or not
+ * @buf: @length bytes to copy; need not be aligned.
+ *
+ * Exactly these bytes are owed to the target at the next barrier, even if the pages here hold the
+ * same values already. Use it for flags that the other side resets. Not atomic towards
+ * concurrent stores to the same bytes. May have stored a part when it fails.
+ *
+ * Return: 0; -ENOSPC (past the end), -EBADF (attached with SMC_ATTACH_READONLY), -EIO, -EFAULT,
+ * -EINVAL (NULL handle or buffer).
+ */
+SMC_API int smc_store(smc_region *region, uint64_t offset, const void *buf, size_t length);
+
+/**
+ * smc_load - copy bytes out, with an error where a load would raise SIGBUS
+ * @buf: room for @length bytes; its content is undefined on failure.
+ *
+ * Sees what a load sees: the pages of this node. Acquire first to see the peer's changes.
+ *
+ * Return: 0; -ERANGE, -EIO (the fetch failed, or the region is gone), -EFAULT, -EINVAL.
+ */
+SMC_API int smc_load(smc_region *region, uint64_t offset, void *buf, size_t length);
+
+/**
+ * smc_status - ask the kernel for the region's state
+ * @info: @info->size is set by the caller, the rest is filled in.
+ *
+ * Speaks to the kernel, not to the daemon: works while the daemon is down.
+ *
+ * Return: 0; -EINVAL, -ENODEV (module gone), -ESTALE (the region has been detached by force or
+ * replaced), -EPROTO, -ETIMEDOUT.
+ */
+SMC_API int smc_status(const smc_region *region, struct smc_status_info *info);
+
+/**
+ * smc_detach - unmap, close, free the handle
+ *
+ * Close writes back what is dirty, but only a barrier that returned 0 promises that it has arrived:
+ * call smc_barrier() first. The region stays bound for other users.
+ *
+ * Return: 0, also for NULL; or what close(2) said, as -EIO. The handle is gone in every case.
+ */
+SMC_API int smc_detach(smc_region *region);
+
+/**
+ * smc_strerror - what an error means here, and what to do about it
+ * @err: an errno, negative (as returned) or positive.
+ *
+ * Return: a sentence, never NULL, never to be freed; in English, not translated.
+ */
+SMC_API const char *smc_strerror(int err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SMC_SMC_H */

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+// Copyright (c) 2026 The SMC authors
+//
+// Owns: what the files of libsmc share: the handle, and the guard at the edge of the C ABI.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include "core/fd.hpp"
+#include "smc/smc.h"
+
+// Immutable from smc_attach() to smc_detach(), hence usable by any number of threads.
+struct smc_region {
+    smc::Fd fd;
+    void* addr = nullptr;
+    size_t size = 0;        // bytes, exact
+    uint64_t offset = 0;    // of addr in the region, a multiple of the page size
+    uint64_t region_id = 0; // st_ino
+};
+
+namespace smc::abi {
+
+// Nothing thrown may cross the C ABI.
+template <class F> int guarded(F&& function) noexcept
+{
+    try {
+        return function();
+    } catch (const std::bad_alloc&) {
+        return -ENOMEM;
+    } catch (...) {
+        return -EPROTO;
+    }
+}
+
+size_t page_bytes();
+
+// Whether [offset, offset + length) lies within size bytes; exact, without overflow.
+constexpr bool range_fits(uint64_t offset, uint64_t length, uint64_t size)
+{
+    return offset <= size && length <= size - offset;
+}
+
+// Copies the caller's opts into a full struct: 0, -EINVAL or -E2BIG.
+int read_opts(const smc_attach_opts* opts, smc_attach_opts& out);
+
+// Maps an open region as opts (checked by read_opts) say; 0 or -errno.
+int map_region(Fd fd, const smc_attach_opts& opts, smc_region** out);
+
+} // namespace smc::abi

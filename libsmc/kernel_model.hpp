@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+// Copyright (c) 2026 The SMC authors
+//
+// Owns: what the kernel reports over netlink, as plain values, and the words for its states.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <linux/smcfs.h>
+
+#include "core/result.hpp"
+
+struct nlmsghdr;
+
+namespace smc::client {
+
+// Counter name -> value, as reported; a counter that this build does not know is left out.
+using Stats = std::map<std::string, uint64_t>;
+
+struct KernelInfo {
+    std::string version;
+    bool daemon_present = false;
+};
+
+struct PeerName {
+    std::string node;
+};
+
+struct SessionInfo {
+    uint64_t id = 0;
+    std::string node;
+    uint32_t state = SMCFS_SESSION_UNSPEC;
+    uint32_t error = 0;
+    std::string reason;
+    std::string rdma_device;
+    uint32_t inflight = 0;
+    uint32_t queued = 0;
+    uint32_t oldest_ms = 0;
+    Stats stats;
+};
+
+struct RegionInfo {
+    uint64_t id = 0;
+    std::string node;
+    std::string name;
+    uint64_t session_id = 0;
+    uint64_t generation = 0;
+    uint64_t size_bytes = 0;
+    uint32_t mode = 0;
+    uint32_t uid = 0;
+    uint32_t gid = 0;
+    uint32_t writers = SMCFS_WRITERS_UNSPEC;
+    uint32_t flags = 0;
+    uint32_t state = SMCFS_REGION_UNSPEC;
+    uint32_t error = 0;
+    std::string reason;
+    std::optional<bool> cto;
+    std::optional<uint32_t> flush_after_ms;
+    uint64_t dirty_bytes = 0;
+    uint64_t writeback_bytes = 0;
+    uint64_t cached_bytes = 0;
+    uint32_t openers = 0;
+    uint32_t writer_state = SMCFS_WRITER_UNSPEC;
+    uint32_t oldest_ms = 0;
+    uint32_t inflight = 0;
+    uint32_t queued = 0;
+    Stats stats;
+};
+
+struct KernelEvent {
+    enum class Kind { session, region };
+    Kind kind = Kind::session;
+    std::string node;
+    std::string name; // of the region, else empty
+    uint64_t session_id = 0;
+    uint64_t region_id = 0;
+    uint64_t generation = 0;
+    uint32_t state = 0;
+    uint32_t error = 0;
+    std::string reason;
+};
+
+// What of a region can be changed while it lives; only members that are set are sent.
+struct RegionSettings {
+    std::optional<bool> cto;
+    std::optional<uint32_t> flush_after_ms;
+};
+
+// One message of the family. EPROTO names the attribute that is missing or malformed.
+Result<KernelInfo> parse_info(const nlmsghdr* msg);
+Result<PeerName> parse_peer(const nlmsghdr* msg);
+Result<SessionInfo> parse_session(const nlmsghdr* msg);
+Result<RegionInfo> parse_region(const nlmsghdr* msg);
+Result<KernelEvent> parse_event(const nlmsghdr* msg);
+Result<uint64_t> parse_discarded(const nlmsghdr* msg);
+
+// Lower-case words, the same in text, JSON and documentation; "unknown" for what is out of range.
+std::string_view session_state_name(uint32_t state);
+std::string_view region_state_name(uint32_t state);
+std::string_view writer_state_name(uint32_t state);
+std::string_view writers_name(uint32_t writers);
+
+} // namespace smc::client
