@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0
+# Copyright (c) 2026 The SMC authors
+"""One guest: its QEMU process, its monitor, and its line to the driver.
+
+Owns: the process and both sockets of one node, from start to end.
+Failure: the end of the process is reported once, through the future `ended`.
+"""
+
+import asyncio
+import ctypes
+import json
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from errors import VmError
+
+LINE_MAX = 1 << 20  # bytes of one request or monitor answer
+CONNECT_S = 20      # QEMU opens its sockets before it starts the guest
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the guests of a run are like."""
+
+    nodes: int = 2
+    cpus: int = 1
+    mem: int = 1024  # MB
+    nics: int = 1
+    mtu: int = 1500
+
+
+@dataclass(frozen=True)
+class Boot:
+    """What all guests of one run boot from."""
+
+    kernel: str
+    kernel_dir: Path
+    initramfs: Path
+    repo: Path
+    run_dir: Path
+    socket_dir: Path  # short: the name of a socket has 107 bytes at most
+    group: str  # multicast address of the run's network
+    port: int
+
+
+def node_names(count: int) -> list[str]:
+    return (["target", "client"] + [f"node{n}" for n in range(3, 17)])[:count]
+
+
+def die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Guest:
+    def __init__(self, name: str, index: int, shape: Shape, boot: Boot) -> None:
+        self.name = name
+        self.index = index
+        self.killed = False  # on request of a script
+        self.log = boot.run_dir / f"{name}.log"
+        self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._shape = shape
+        self._boot = boot
+        self._sockets = {kind: boot.socket_dir / f"{name}.{kind}" for kind in ("qmp", "ctl")}
+        self._process: asyncio.subprocess.Process | None = None
+        self._qmp: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._qmp_answer: asyncio.Future[dict] | None = None
+        self._qmp_lock = asyncio.Lock()
+        self._ctl: asyncio.StreamWriter | None = None
+        self._tasks: list[asyncio.Task] = []
+
+    # --- start ---------------------------------------------------------------------------
+
+    def _command_line(self) -> str:
+        boot, shape = self._boot, self._shape
+        own = {
+            "node": self.name, "index": self.index, "nodes": shape.nodes, "nics": shape.nics,
+            "mtu": shape.mtu, "kernel": boot.kernel, "repo": boot.repo,
+            "kdir": boot.kernel_dir, "run": boot.run_dir,
+        }
+        words = [
+            "console=ttyS0", "loglevel=5", "panic=-1", "oops=panic", "nokaslr",
+            "mitigations=off", "tsc=reliable", "clocksource=tsc", "random.trust_cpu=on",
+            # The host may be busy: its pauses are no stalls of the guest.
+            "watchdog_thresh=30", "rcupdate.rcu_cpu_stall_timeout=60",
+        ]
+        if boot.kernel == "debug":
+            # Interrupt routing through ACPI takes 100 s under KASAN.
+            words.append("pci=noacpi")
+        return " ".join(words + [f"smc.{key}={value}" for key, value in own.items()])
+
+    def _arguments(self, interactive: bool) -> list[str]:
+        boot, shape = self._boot, self._shape
+        args = ["qemu-system-x86_64", "-name", self.name, "-nodefaults", "-no-reboot",
+                "-display", "none", "-smp", str(shape.cpus), "-m", str(shape.mem),
+                "-rtc", "base=utc"]
+        if os.access("/dev/kvm", os.R_OK | os.W_OK):
+            args += ["-accel", "kvm", "-cpu", "host"]
+        else:
+            # Without the string-copy features the kernel copies by plain moves, which are
+            # faster to emulate; so are four levels of page tables.
+            args += ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max,-erms,-fsrm,-la57"]
+        args += ["-kernel", str(boot.kernel_dir / "boot/vmlinuz"),
+                 "-initrd", str(boot.initramfs), "-append", self._command_line(),
+                 "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
+                 "-device", "virtio-9p-pci,fsdev=root,mount_tag=hostroot",
+                 "-device", "virtio-serial-pci",
+                 "-chardev", f"socket,id=ctl,path={self._sockets['ctl']},server=on,wait=off",
+                 "-device", "virtserialport,chardev=ctl,name=smc.driver",
+                 "-chardev", f"socket,id=qmp,path={self._sockets['qmp']},server=on,wait=off",
+                 "-mon", "chardev=qmp,mode=control"]
+        for nic in range(shape.nics):
+            args += ["-netdev", f"socket,id=n{nic},mcast={boot.group}:{boot.port + nic},"
+                                "localaddr=127.0.0.1",
+                     "-device", f"virtio-net-pci,id=nic{nic},netdev=n{nic},romfile=,"
+                                f"mac=52:54:00:77:{nic:02x}:{self.index:02x}"]
+        if interactive:
+            args += ["-chardev", f"stdio,id=console,mux=on,signal=off,logfile={self.log}",
+                     "-mon", "chardev=console,mode=readline"]
+        else:
+            args += ["-chardev", f"file,id=console,path={self.log}"]
+        return args + ["-serial", "chardev:console"]
+
+    async def start(self, interactive: bool, on_line) -> None:
+        """Boot. on_line(guest, line) gets each request of the guest."""
+        with open(self._boot.run_dir / f"{self.name}.qemu.log", "wb") as errors:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._arguments(interactive),
+                stdin=None if interactive else asyncio.subprocess.DEVNULL,
+                stdout=None if interactive else errors, stderr=errors,
+                # Ctrl-C is for this program, which then ends its guests in order.
+                start_new_session=not interactive, preexec_fn=die_with_parent)
+        self._tasks.append(asyncio.create_task(self._watch_process()))
+        reader, self._ctl = await self._connect("ctl")
+        self._tasks.append(asyncio.create_task(self._read_requests(reader, on_line)))
+        self._qmp = await self._connect("qmp")
+        self._tasks.append(asyncio.create_task(self._read_qmp()))
+        await self.qmp("qmp_capabilities")
+
+    async def _connect(self, kind: str):
+        path = self._sockets[kind]
+        deadline = asyncio.get_running_loop().time() + CONNECT_S
+        while True:
+            try:
+                return await asyncio.open_unix_connection(str(path), limit=LINE_MAX)
+            except OSError as error:
+                if self.ended.done():
+                    raise VmError(f"{self.name}: {self.ended.result()}") from error
+                if asyncio.get_running_loop().time() > deadline:
+                    raise VmError(f"{self.name}: QEMU did not open {path}") from error
+                await asyncio.sleep(0.02)
+
+    # --- use -----------------------------------------------------------------------------
+
+    async def _watch_process(self) -> None:
+        assert self._process
+        code = await self._process.wait()
+        errors = (self._boot.run_dir / f"{self.name}.qemu.log").read_text(errors="replace")
+        if not self.ended.done():
+            self.ended.set_result(f"the guest ended, QEMU exit {code} {errors.strip()}".strip())
+
+    async def _read_requests(self, reader: asyncio.StreamReader, on_line) -> None:
+        while line := await reader.readline():
+            on_line(self, line.decode(errors="replace").rstrip("\r\n"))
+
+    async def _read_qmp(self) -> None:
+        assert self._qmp
+        while line := await self._qmp[0].readline():
+            message = json.loads(line)
+            if self._qmp_answer and not self._qmp_answer.done() and (
+                    "return" in message or "error" in message):
+                self._qmp_answer.set_result(message)
+
+    def send(self, line: str) -> None:
+        """A line to the guest: an answer, or an order that starts with `!`."""
+        if self._ctl and not self.ended.done():
+            self._ctl.write(line.encode() + b"\n")
+
+    async def qmp(self, command: str, **arguments) -> None:
+        """One monitor command; VmError with the monitor's words when refused."""
+        async with self._qmp_lock:
+            if self._qmp is None or self.ended.done():
+                raise VmError(f"{self.name} is not running")
+            self._qmp_answer = asyncio.get_running_loop().create_future()
+            request = {"execute": command, "arguments": arguments}
+            self._qmp[1].write(json.dumps(request).encode() + b"\n")
+            await asyncio.wait({self._qmp_answer, self.ended},
+                               return_when=asyncio.FIRST_COMPLETED)
+            if not self._qmp_answer.done():
+                raise VmError(f"{self.name} ended during {command}")
+            answer = self._qmp_answer.result()
+        if "error" in answer:
+            raise VmError(f"{command}: {answer['error'].get('desc')}")
+
+    # --- end -----------------------------------------------------------------------------
+
+    async def end(self) -> None:
+        """End the process if it runs, and wait for that. Safe to call twice."""
+        if self._process and self._process.returncode is None:
+            self._process.kill()
+        if self._process:
+            await self.ended
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for path in self._sockets.values():
+            path.unlink(missing_ok=True)
