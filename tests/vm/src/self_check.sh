@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT OR GPL-2.0
+# Copyright (c) 2026 The SMC authors
+#
+# The test programs, tested: on plain files, where everything they claim is true, each must pass;
+# with a fault put in on purpose, each must fail.
+#
+#   self_check.sh BIN_DIR SCRATCH_DIR
+set -uo pipefail
+
+bin=$1
+dir=$(mktemp -d "$2/self-check.XXXXXX")
+trap 'rm -rf "$dir"; [ -z "${served:-}" ] || kill "$served"' EXIT
+failures=0
+
+# must EXIT_CODE NAME COMMAND...
+must() {
+	local want=$1 name=$2 got
+	shift 2
+	"$@" >"$dir/out" 2>&1
+	got=$?
+	if [ "$got" = "$want" ]; then
+		echo "ok: $name"
+	else
+		echo "FAILED: $name: exit $got instead of $want"
+		tail -n 30 "$dir/out"
+		failures=$((failures + 1))
+	fi
+}
+
+fresh() { truncate -s 0 "$dir/$1" && truncate -s "$2" "$dir/$1"; }
+
+fresh region $((1024 * 1024 + 1234))
+fresh scratch 1M
+model=("$bin/model" --local "$dir/region" --scratch "$dir/scratch")
+for seed in 1 2 3; do
+	must 0 "model, seed $seed" "${model[@]}" --seed "$seed" --ops 4000
+done
+must 0 "model with O_DIRECT" "${model[@]}" --seed 4 --ops 3000 --direct
+for kind in store barrier clobber; do
+	must 1 "model finds a broken $kind" "${model[@]}" --seed 5 --ops 4000 --break "$kind"
+done
+must 2 "model refuses an unknown target" \
+	"$bin/model" --region "$dir/region" --target "nfs:$dir/region"
+
+
+fresh race 1M
+must 0 "barrier-race" "$bin/barrier-race" --region "$dir/race" --target "file:$dir/race" \
+	--barriers 50
+must 1 "barrier-race finds a lost store" "$bin/barrier-race" --region "$dir/race" \
+	--target "file:$dir/race" --barriers 50 --break
+
+fresh stress 1M
+must 0 "stress" "$bin/stress" --region "$dir/stress" --target "file:$dir/stress" --seconds 3
+must 1 "stress finds a lost store" "$bin/stress" --region "$dir/stress" \
+	--target "file:$dir/stress" --seconds 1 --break
+
+printf '%s\n' "open rw $dir/race" "map rw shared 0 0" "store 0 4096 7" "msync 0 4096" \
+	"pexpect 0 4096 7" >"$dir/script"
+probe() { "$bin/probe" <"$dir/script"; }
+must 0 "probe" probe
+echo "pexpect 0 4096 8" >>"$dir/script"
+must 1 "probe finds a wrong byte" probe
+printf '%s\n' "open rw $dir/race" "map rw shared 0 1M" "truncate 0" "! SIGBUS load 0 1" >"$dir/script"
+must 0 "probe survives SIGBUS" probe
+
+[ "$failures" = 0 ] && echo "all passed"
+exit $((failures != 0))
