@@ -29,11 +29,19 @@
 #include <linux/smcfs.h>
 
 #include "compat.h"
+#include "ep_state.h"
 
 #define SMCFS_MODULE_VERSION	"0.1.0"
 
 /* One transfer: so many local segments and, at worst, as many work requests. */
 #define SMCFS_XFER_SEGS_MAX	32
+/*
+ * And so many bytes, so that progress shows in time: 4 MiB take 0.3 ms at 100 Gb/s, and one second,
+ * the usual request timeout, at 34 Mb/s. A single piece into an empty transfer may be longer.
+ */
+#define SMCFS_XFER_BYTES_MAX	(4U << 20)
+/* The watchdog looks so often per request timeout. */
+#define SMCFS_EP_TICKS		4
 /* Send-queue slots of a QP that transfers may use; more wait in FIFO order. */
 #define SMCFS_EP_SLOTS		256
 
@@ -83,12 +91,14 @@ struct smcfs_grant;
  */
 struct smcfs_xfer {
 	struct list_head	link;		/* [ep->lock] waiting or inflight */
-	struct ib_cqe		cqe;
+	struct ib_cqe		cqe;		/* of the last request, the only signalled one */
+	struct ib_cqe		cqe_err;	/* of the others: these complete only in error */
 	struct smcfs_ep		*ep;		/* [const] after alloc */
 	struct smcfs_grant	*grant;		/* [const] reference */
 	enum smcfs_xfer_op	op;
 	bool			mapped;		/* segments are DMA mapped */
-	u64			posted_ns;	/* ktime, 0: not posted */
+	u8			status;		/* [CQ] enum ib_wc_status of the first failure */
+	u64			posted_ns;	/* [ep->lock] ktime, 0: not posted */
 	u64			bytes;
 	unsigned int		nr_segs;
 	unsigned int		nr_wrs;
@@ -99,14 +109,20 @@ struct smcfs_xfer {
 	/*
 	 * READ: softirq or process; WRITE: process (work queue). @err is 0 or a negative errno
 	 * (-EIO a failed request, -ENOTCONN not posted, session not live). Must not sleep for READ. The
-	 * owner frees the xfer with smcfs_xfer_free() in it or later.
+	 * owner frees the xfer with smcfs_xfer_free() in it or later. An error comes only after
+	 * smcfs_region_session_lost(), from the session's destroy_work or from submit itself (which
+	 * also reports memory that cannot be DMA mapped as -EIO, with the session live).
 	 */
 	void			(*done)(struct smcfs_xfer *xfer, int err);
 	void			*owner;		/* of the owner */
 	u64			seq;		/* of the owner */
 };
 
-/* Context: process. @gfp GFP_NOFS: may wait for a free one of the pool, never NULL. */
+/*
+ * Context: process. @gfp GFP_NOFS: may wait for a free one of the pool, never NULL. Whoever holds one
+ * submits or frees it before it asks for the next: threads that collect several drain the pool and
+ * wait for each other.
+ */
 struct smcfs_xfer *smcfs_xfer_alloc(struct smcfs_grant *grant, enum smcfs_xfer_op op, gfp_t gfp);
 
 /*
@@ -125,27 +141,24 @@ void smcfs_xfer_exit(void);
 
 /* ------------------------------------------------------------------ endpoints (ep.c, ep_cm.c) */
 
-/* States and edges: ep_state.h. */
-enum smcfs_ep_state {
-	SMCFS_EP_NEW,
-	SMCFS_EP_CONNECTING,
-	SMCFS_EP_LIVE,
-	SMCFS_EP_DRAINING,
-	SMCFS_EP_DEAD,
-	SMCFS_EP_NR
-};
-
+/* A QP and what belongs to it. States and edges: ep_state.h. */
 struct smcfs_ep {
 	struct smcfs_session	*session;	/* [const] the owner */
 	u16			role;		/* [const] SMCFS_CM_QP_* */
-	u16			max_sge;	/* [const] after connect */
+	u16			max_sge;	/* [const] after connect: segments of a request */
+	u32			max_seg;	/* [const] after connect: bytes of a segment */
+	u32			max_msg;	/* [const] after connect: bytes of a request */
 	struct rdma_cm_id	*cm_id;		/* [const] from connect to destroy */
-	struct ib_pd		*pd;
-	struct ib_cq		*cq;
-	struct completion	cm_done;	/* a connect step finished */
+	struct ib_pd		*pd;		/* [const] from connect to destroy */
+	struct ib_cq		*cq;		/* [const] from connect to destroy */
+	struct completion	cm_done;	/* a connect step finished, or abort */
 	int			cm_err;		/* [cm_done] of that step */
+	const char		*cm_msg;	/* [cm_done] more on cm_err for people, or NULL */
+	u8			device_event;	/* enum ib_event_type + 1 of a broken QP; READ_ONCE */
+	u64			watched_ns;	/* [watchdog] progress_ns at its last tick */
+	unsigned int		stalled;	/* [watchdog] ticks without progress in a row */
 
-	spinlock_t		lock;		/* taken in softirq; ib_post_send under it */
+	spinlock_t		lock;		/* taken in softirq (_bh); ib_post_send under it */
 	enum smcfs_ep_state	state;		/* [lock]; reads without: READ_ONCE */
 	unsigned int		slots;		/* [lock] free send-queue slots */
 	struct list_head	waiting;	/* [lock] xfers without slots, FIFO */
@@ -153,8 +166,25 @@ struct smcfs_ep {
 	unsigned int		nr_waiting;	/* [lock] */
 	unsigned int		nr_inflight;	/* [lock] */
 	u64			progress_ns;	/* [lock] last completion, or first post after idle */
-	wait_queue_head_t	drained;	/* nr_inflight became 0 */
 };
+
+/* For people: "read" or "bulk". */
+const char *smcfs_ep_name(const struct smcfs_ep *ep);
+
+/* Of ep.c for session.c, ep_cm.c and xfer.c; contexts at the definitions. */
+void smcfs_ep_init(struct smcfs_ep *ep, struct smcfs_session *session, u16 role);
+int smcfs_ep_create(struct smcfs_ep *ep);
+void smcfs_ep_set_state(struct smcfs_ep *ep, enum smcfs_ep_state state);
+bool smcfs_ep_submit(struct smcfs_ep *ep, struct smcfs_xfer *xfer);
+void smcfs_ep_completed(struct smcfs_ep *ep, struct smcfs_xfer *xfer);
+void smcfs_ep_failed(struct smcfs_ep *ep, struct smcfs_xfer *xfer, const struct ib_wc *wc);
+int smcfs_ep_watch(struct smcfs_ep *ep, char *reason, size_t size);
+void smcfs_ep_stop(struct smcfs_ep *ep);
+void smcfs_ep_destroy(struct smcfs_ep *ep);
+/* Of ep_cm.c for session.c. */
+int smcfs_ep_connect(struct smcfs_ep *ep, unsigned long deadline, char *reason, size_t size);
+/* Of xfer.c for ep.c. */
+void smcfs_xfer_complete(struct smcfs_xfer *xfer, int err);
 
 /* ------------------------------------------------------------------ sessions (session.c) */
 
@@ -171,11 +201,11 @@ struct smcfs_session_params {
 struct smcfs_session {
 	struct kref		ref;
 	struct list_head	link;		/* [smcfs_sessions.lock] */
-	struct smcfs_session_params params;	/* [const] but tokens, wiped after connect */
+	struct smcfs_session_params params;	/* [const] but tokens, wiped once they are sent */
 	struct smcfs_ep		ep[2];		/* by SMCFS_CM_QP_* */
-	spinlock_t		lock;
+	spinlock_t		lock;		/* leaf; taken in softirq (_bh) */
 	enum smcfs_session_state state;		/* [lock]; reads without: READ_ONCE */
-	int			err;		/* [lock] first cause of the loss */
+	int			err;		/* [lock] first cause of the loss, negative */
 	char			reason[SMCFS_REASON_MAX + 1];	/* [lock] for people */
 	bool			del;		/* [lock] deletion was asked for */
 	struct work_struct	connect_work;
@@ -279,11 +309,13 @@ struct smcfs_region {
 	unsigned long		expires;	/* [lock] jiffies: a failed bind is forgotten */
 	struct smcfs_grant	*grant;		/* [lock] NULL unless bound */
 	struct smcfs_region_desc desc;		/* [const] once bound */
+	struct inode		*inode;		/* [lock] weak: cleared when it is evicted */
 	wait_queue_head_t	wait;		/* state, writer state, wb_done changed */
 
 	/* Write-back, by ticket: every transfer up to wb_done completed. */
 	u64			wb_posted;	/* [lock] */
 	u64			wb_done;	/* [lock] */
+	u64			wb_failures;	/* [lock] transfers that failed */
 	struct list_head	wb_inflight;	/* [lock] struct smcfs_wb, by ticket */
 
 	/* The writing right of an exclusive region. */
@@ -332,8 +364,18 @@ struct smcfs_grant *smcfs_region_grant(struct smcfs_region *region);
 bool smcfs_region_dead(struct smcfs_region *region);
 /* The names under @prefix of @peer are known to be a directory. */
 bool smcfs_region_is_prefix(struct smcfs_peer *peer, const char *prefix);
+/* Counts an open; EBUSY while detaching, EIO when dead. */
+int smcfs_region_open(struct smcfs_region *region);
+void smcfs_region_close(struct smcfs_region *region);
+/* The writing right: taken at the first writable open, given back when clean after the last. */
 int smcfs_region_open_writer(struct smcfs_region *region);
 void smcfs_region_close_writer(struct smcfs_region *region, struct inode *inode);
+/* Keeps mount and dentry of @file until the region is clean. */
+void smcfs_region_pin(struct smcfs_region *region, struct file *file);
+/* Sends dirty pages @delay_ms from now unless that is under way. Any context. */
+void smcfs_region_flush_later(struct smcfs_region *region, unsigned int delay_ms);
+/* umount -f: gives up what could not be sent after the last close. */
+void smcfs_region_discard_pinned(void);
 int smcfs_region_init(void);
 void smcfs_region_exit(void);
 
@@ -343,11 +385,12 @@ void smcfs_region_exit(void);
 struct smcfs_folio {
 	spinlock_t	lock;		/* leaf; process and softirq */
 	unsigned int	nr_pages;	/* [const] */
-	unsigned int	wb_pending;	/* [lock] segments in flight, + 1 while issuing */
-	bool		wb_failed;	/* [lock] */
+	unsigned int	wb_pending;	/* [lock] transfers it is in, + 1 while issuing */
+	bool		wb_failed;	/* [lock] of this round of write-back */
 	unsigned long	dirty[];	/* [lock] nr_pages bits */
 };
 
+struct smcfs_folio *smcfs_folio_prepare(struct folio *folio);
 int smcfs_folio_mark_range(struct folio *folio, size_t offset, size_t length);
 struct smcfs_folio *smcfs_folio_private(struct folio *folio);
 bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio);
@@ -363,30 +406,38 @@ int smcfs_fetch_folio_sync(struct inode *inode, struct folio *folio);
 vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf);
 extern const struct address_space_operations smcfs_aops;
 
-/* One transfer of write-back and the folios in it. */
+/*
+ * One transfer of write-back. Its ticket is drawn before the first folio is made clean for it, so
+ * whoever finds a folio clean and then waits for all tickets drawn so far has waited for that folio.
+ */
 struct smcfs_wb {
-	struct list_head	link;		/* [region->lock] wb_inflight */
-	u64			ticket;
+	struct list_head	link;		/* [region->lock] wb_inflight, by ticket */
+	u64			ticket;		/* [const] */
 	bool			done;		/* [region->lock] */
-	struct smcfs_region	*region;	/* reference */
-	struct inode		*inode;		/* the caller or the folios hold it */
+	bool			failed;		/* before done */
+	struct smcfs_region	*region;	/* [const] reference */
+	struct address_space	*mapping;	/* [const] alive while a folio is in write-back */
 	struct smcfs_xfer	*xfer;
 };
 
 int smcfs_writepages(struct address_space *mapping, struct writeback_control *wbc);
-void smcfs_wb_done(struct smcfs_xfer *xfer, int err);
-/* Waits killably until every transfer with a ticket <= @ticket completed. 0 or -EINTR. */
-int smcfs_wb_wait(struct smcfs_region *region, u64 ticket);
-u64 smcfs_wb_ticket(struct smcfs_region *region);
+/* wb_collect.c. Context: process; may wait for memory of the pool, so hold no unsent transfer. */
+struct smcfs_wb *smcfs_wb_create(struct smcfs_region *region, struct smcfs_grant *grant,
+				 struct address_space *mapping);
+void smcfs_wb_submit(struct smcfs_wb *wb);
+void smcfs_wb_folio_put(struct address_space *mapping, struct folio *folio, int err);
 int smcfs_wb_init(void);
 void smcfs_wb_exit(void);
 
 ssize_t smcfs_direct_read(struct kiocb *iocb, struct iov_iter *to);
 ssize_t smcfs_direct_write(struct kiocb *iocb, struct iov_iter *from);
 
-/* Flush, then drop clean shadow pages; @unmap also those that are mapped. */
-int smcfs_acquire(struct inode *inode, loff_t start, loff_t end);
-void smcfs_drop_clean(struct inode *inode, loff_t start, loff_t end);
+/* Write out and wait, killably; @end inclusive. 0, -EIO (all is still dirty), -EINTR. */
+int smcfs_flush(struct inode *inode, loff_t start, loff_t end);
+/* Flush, then drop the clean shadow pages of the range, mapped or not; @end inclusive. */
+int smcfs_acquire(struct file *file, loff_t start, loff_t end);
+/* As acquire without the flush: dirty pages stay. 0, -EBUSY, -EINTR. */
+int smcfs_drop_clean(struct file *file, loff_t start, loff_t end);
 u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag);
 
 /* ------------------------------------------------------------------ inodes (inode.c, file.c, super.c) */
@@ -407,8 +458,9 @@ extern const struct inode_operations smcfs_dir_iops, smcfs_file_iops;
 extern const struct file_operations smcfs_dir_fops, smcfs_file_fops;
 extern const struct dentry_operations smcfs_dops;
 struct inode *smcfs_inode_root(struct super_block *sb);
-/* The inode of @region if it is in memory, else NULL. Caller iputs. */
+/* The inode of @region if it is in memory, else NULL; it and its superblock are held until put. */
 struct inode *smcfs_region_inode(struct smcfs_region *region);
+void smcfs_region_inode_put(struct inode *inode);
 void smcfs_inode_update(struct inode *inode);
 int smcfs_super_init(void);
 void smcfs_super_exit(void);

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Around the shadow pages and past them: acquire and O_DIRECT.
+ * Copyright (c) 2026 The SMC authors
+ *
+ * Contexts: process; all waits for the network are killable.
+ * Locking: the folio lock for dropping and for updating a shadow page. Direct writes hold the inode lock.
+ * Lifetime: a direct request owns its bounce pages; it is counted by the caller and by the transfer, so
+ *	a killed caller may leave while the NIC still uses them.
+ */
+#include <linux/fadvise.h>
+#include <linux/pagevec.h>
+#include <linux/slab.h>
+#include <linux/uio.h>
+
+#include "smcfs.h"
+#include "trace.h"
+
+#define SMCFS_DROP_TRIES	5
+/* One direct transfer: so many bounce pages at most. */
+#define SMCFS_DIRECT_PAGES	32
+
+/* @folio is locked. Return: it is out of the page cache, or need not be. */
+static bool drop_folio(struct address_space *mapping, struct folio *folio)
+{
+	long nr = folio_nr_pages(folio);
+
+	if (folio->mapping != mapping)
+		return true;
+	if (folio_test_writeback(folio))
+		return false;
+	if (folio_mapped(folio))
+		unmap_mapping_pages(mapping, folio->index, nr, false);
+	/*
+	 * A page with stores of ours is ours to keep. Of a large folio only some pages may be: it has
+	 * to be flushed before the others can be fetched anew.
+	 */
+	if (folio_test_dirty(folio))
+		return !folio_test_large(folio);
+	/* The page cache, the bitmap, our batch; more is somebody who may yet write to the page. */
+	if (folio_ref_count(folio) > nr + !!folio_test_private(folio) + 1)
+		return false;
+	generic_error_remove_folio(mapping, folio);
+	return true;
+}
+
+/* Return: number of folios that could not be dropped, or -EINTR. */
+static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end)
+{
+	struct folio_batch batch;
+	unsigned int i;
+	long busy = 0;
+	int err = 0;
+
+	folio_batch_init(&batch);
+	while (!err && filemap_get_folios(mapping, &index, end, &batch)) {
+		for (i = 0; i < folio_batch_count(&batch) && !err; i++) {
+			err = folio_lock_killable(batch.folios[i]);
+			if (err)
+				break;
+			busy += !drop_folio(mapping, batch.folios[i]);
+			folio_unlock(batch.folios[i]);
+		}
+		folio_batch_release(&batch);
+		cond_resched();
+	}
+	return err ? -EINTR : busy;
+}
+
+static int drop(struct file *file, loff_t start, loff_t end, bool flush)
+{
+	struct inode *inode = file_inode(file);
+	int tries, err;
+	long busy;
+
+	/* Pages, and what the core keeps of them: nothing below the first and above the last byte. */
+	start = round_down(start, PAGE_SIZE);
+	end = end > LLONG_MAX - PAGE_SIZE ? LLONG_MAX : round_up(end + 1, PAGE_SIZE) - 1;
+	for (tries = 0; tries < SMCFS_DROP_TRIES; tries++) {
+		if (flush) {
+			err = smcfs_flush(inode, start, end);
+			if (err)
+				return err;
+		}
+		busy = drop_range(inode->i_mapping, start >> PAGE_SHIFT, end >> PAGE_SHIFT);
+		if (busy <= 0)
+			return busy;
+		/*
+		 * Most often a CPU's list of pages on their way to the LRU holds the reference; the
+		 * generic DONTNEED empties these lists when it meets a page that it cannot drop.
+		 */
+		generic_fadvise(file, start, end == LLONG_MAX ? 0 : end - start + 1,
+				POSIX_FADV_DONTNEED);
+	}
+	return -EBUSY;
+}
+
+int smcfs_drop_clean(struct file *file, loff_t start, loff_t end)
+{
+	if (mapping_empty(file->f_mapping))
+		return 0;
+	return drop(file, start, end, false);
+}
+
+/**
+ * smcfs_acquire() - see what the target's memory holds now
+ * @file: of a region.
+ * @start: first byte; rounded down to its page.
+ * @end: last byte, inclusive; rounded up to its page.
+ *
+ * Stores of this node are flushed first; then every shadow page of the range is dropped, mapped or
+ * not, so that the next load fetches it.
+ * Context: process, killable.
+ * Return: 0; -EIO: the flush failed, all is still dirty; -EBUSY: pages are pinned (O_DIRECT into the
+ * mapping under way); -EINTR.
+ */
+int smcfs_acquire(struct file *file, loff_t start, loff_t end)
+{
+	struct smcfs_region *region = smcfs_i(file_inode(file))->region;
+	int err = drop(file, start, end, true);
+
+	smcfs_stat_add(&region->stats, SMCFS_STAT_ACQUIRES, 1);
+	trace_smcfs_acquire(region->id, start, end, err);
+	return err;
+}
+
+/* ------------------------------------------------------------------ O_DIRECT */
+
+struct smcfs_direct {
+	struct kref		ref;
+	struct completion	done;
+	int			err;
+	unsigned int		nr_pages;
+	struct page		*pages[SMCFS_DIRECT_PAGES];
+};
+
+static struct smcfs_direct *direct_create(size_t length)
+{
+	unsigned int nr = DIV_ROUND_UP(length, PAGE_SIZE);
+	struct smcfs_direct *direct = kzalloc(sizeof(*direct), GFP_KERNEL);
+
+	if (!direct)
+		return NULL;
+	kref_init(&direct->ref);
+	init_completion(&direct->done);
+	for (; direct->nr_pages < nr; direct->nr_pages++) {
+		direct->pages[direct->nr_pages] = alloc_page(GFP_KERNEL);
+		if (!direct->pages[direct->nr_pages])
+			goto err_free;
+	}
+	return direct;
+
+err_free:
+	while (direct->nr_pages--)
+		__free_page(direct->pages[direct->nr_pages]);
+	kfree(direct);
+	return NULL;
+}
+
+static void direct_release(struct kref *ref)
+{
+	struct smcfs_direct *direct = container_of(ref, struct smcfs_direct, ref);
+	unsigned int i;
+
+	for (i = 0; i < direct->nr_pages; i++)
+		__free_page(direct->pages[i]);
+	kfree(direct);
+}
+
+static void direct_done(struct smcfs_xfer *xfer, int err)
+{
+	struct smcfs_direct *direct = xfer->owner;
+
+	direct->err = err;
+	smcfs_xfer_free(xfer);
+	complete(&direct->done);
+	kref_put(&direct->ref, direct_release);
+}
+
+/* Moves @length bytes at @pos between bounce pages and target. 0, -EIO, -EINTR. */
+static int direct_xfer(struct smcfs_region *region, struct smcfs_direct *direct,
+		       enum smcfs_xfer_op op, loff_t pos, size_t length)
+{
+	struct smcfs_grant *grant = smcfs_region_grant(region);
+	size_t sent = 0, part, added;
+	struct smcfs_xfer *xfer;
+	int err;
+
+	if (IS_ERR(grant))
+		return PTR_ERR(grant);
+	while (sent < length) {
+		xfer = smcfs_xfer_alloc(grant, op, GFP_NOFS);
+		xfer->done = direct_done;
+		xfer->owner = direct;
+		do {
+			part = min_t(size_t, length - sent, PAGE_SIZE - offset_in_page(sent));
+			added = smcfs_grant_add(xfer, page_folio(direct->pages[sent >> PAGE_SHIFT]),
+						offset_in_page(sent), pos + sent, part);
+			sent += added;
+		} while (added == part && sent < length);
+		kref_get(&direct->ref);
+		reinit_completion(&direct->done);
+		smcfs_xfer_submit(xfer);
+		err = wait_for_completion_killable(&direct->done);
+		if (err)
+			break;
+		err = direct->err;
+		if (err)
+			break;
+	}
+	smcfs_grant_put(grant);
+	if (err == -ERESTARTSYS)
+		return -EINTR;
+	smcfs_stat_add(&region->stats, SMCFS_STAT_DIRECT_BYTES, sent);
+	return err ? -EIO : 0;
+}
+
+static ssize_t direct_copy_out(struct smcfs_direct *direct, size_t length, struct iov_iter *to)
+{
+	size_t copied = 0, part, n;
+
+	while (copied < length) {
+		part = min_t(size_t, length - copied, PAGE_SIZE);
+		n = copy_page_to_iter(direct->pages[copied >> PAGE_SHIFT], 0, part, to);
+		copied += n;
+		if (n < part)
+			break;
+	}
+	return copied;
+}
+
+static size_t direct_copy_in(struct smcfs_direct *direct, size_t length, struct iov_iter *from)
+{
+	size_t copied = 0, part, n;
+
+	while (copied < length) {
+		part = min_t(size_t, length - copied, PAGE_SIZE);
+		n = copy_page_from_iter(direct->pages[copied >> PAGE_SHIFT], 0, part, from);
+		copied += n;
+		if (n < part)
+			break;
+	}
+	return copied;
+}
+
+/**
+ * smcfs_direct_read() - read(2) with O_DIRECT: from the target, not from shadow pages
+ * @iocb: position; advanced.
+ * @to: destination; any alignment.
+ *
+ * What is dirty in the range is flushed first. Context: process, killable.
+ * Return: bytes, 0 at the end, -EIO, -EINTR, -EFAULT, -ENOMEM.
+ */
+ssize_t smcfs_direct_read(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct inode *inode = file_inode(iocb->ki_filp);
+	struct smcfs_region *region = smcfs_i(inode)->region;
+	ssize_t total = 0, n;
+	int err = 0;
+
+	while (iov_iter_count(to) && iocb->ki_pos < i_size_read(inode)) {
+		size_t length = min3((u64)iov_iter_count(to),
+				     (u64)(i_size_read(inode) - iocb->ki_pos),
+				     (u64)SMCFS_DIRECT_PAGES << PAGE_SHIFT);
+		struct smcfs_direct *direct;
+
+		err = smcfs_flush(inode, iocb->ki_pos, iocb->ki_pos + length - 1);
+		if (err)
+			break;
+		direct = direct_create(length);
+		if (!direct) {
+			err = -ENOMEM;
+			break;
+		}
+		err = direct_xfer(region, direct, SMCFS_XFER_READ, iocb->ki_pos, length);
+		n = err ? 0 : direct_copy_out(direct, length, to);
+		kref_put(&direct->ref, direct_release);
+		iocb->ki_pos += n;
+		total += n;
+		if (!err && n < (ssize_t)length)
+			err = -EFAULT;
+		if (err)
+			break;
+	}
+	return total ?: err;
+}
+
+/* Makes shadow pages that are present hold the bytes that are about to be sent. */
+static int direct_update_shadow(struct inode *inode, struct smcfs_direct *direct, loff_t pos,
+				size_t length)
+{
+	struct folio *folio;
+	size_t done = 0, part;
+
+	while (done < length) {
+		part = min_t(size_t, length - done, PAGE_SIZE - offset_in_page(pos + done));
+		/* A bounce page ends sooner than a shadow page when @pos is not aligned. */
+		part = min_t(size_t, part, PAGE_SIZE - offset_in_page(done));
+		folio = __filemap_get_folio(inode->i_mapping, (pos + done) >> PAGE_SHIFT, 0, 0);
+		if (!IS_ERR(folio)) {
+			if (folio_lock_killable(folio)) {
+				folio_put(folio);
+				return -EINTR;
+			}
+			if (folio->mapping == inode->i_mapping && folio_test_uptodate(folio))
+				memcpy_to_page(folio_file_page(folio, (pos + done) >> PAGE_SHIFT),
+					       offset_in_page(pos + done),
+					       page_address(direct->pages[done >> PAGE_SHIFT]) +
+					       offset_in_page(done), part);
+			folio_unlock(folio);
+			folio_put(folio);
+		}
+		done += part;
+	}
+	return 0;
+}
+
+/**
+ * smcfs_direct_write() - write(2) with O_DIRECT: acknowledged by the target when it returns
+ * @iocb: position; advanced. The inode lock is held.
+ * @from: source, cut to the region; any alignment.
+ *
+ * Shadow pages that are present get the bytes first and are flushed, if dirty, before the bytes
+ * go out on the same QP: whatever was on its way before is overwritten.
+ * Context: process, killable. Return: bytes, -EIO, -EINTR, -EFAULT, -ENOMEM.
+ */
+ssize_t smcfs_direct_write(struct kiocb *iocb, struct iov_iter *from)
+{
+	struct inode *inode = file_inode(iocb->ki_filp);
+	struct smcfs_region *region = smcfs_i(inode)->region;
+	ssize_t total = 0;
+	int err = 0;
+
+	while (iov_iter_count(from) && !err) {
+		size_t length = min_t(u64, iov_iter_count(from),
+				      (u64)SMCFS_DIRECT_PAGES << PAGE_SHIFT);
+		struct smcfs_direct *direct = direct_create(length);
+		size_t n;
+
+		if (!direct) {
+			err = -ENOMEM;
+			break;
+		}
+		n = direct_copy_in(direct, length, from);
+		if (n)
+			err = direct_update_shadow(inode, direct, iocb->ki_pos, n);
+		if (n && !err)
+			err = smcfs_flush(inode, iocb->ki_pos, iocb->ki_pos + n - 1);
+		if (n && !err)
+			err = direct_xfer(region, direct, SMCFS_XFER_WRITE, iocb->ki_pos, n);
+		/* A fetch that passed the write brought old bytes; one that failed left new ones. */
+		if (n && !err)
+			err = direct_update_shadow(inode, direct, iocb->ki_pos, n);
+		else if (n)
+			smcfs_drop_clean(iocb->ki_filp, iocb->ki_pos, iocb->ki_pos + n - 1);
+		kref_put(&direct->ref, direct_release);
+		if (err)
+			break;
+		iocb->ki_pos += n;
+		total += n;
+		if (n < length)
+			err = -EFAULT;
+	}
+	return total ?: err;
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who may dirty a shadow page, and when: page_mkwrite, write_begin, write_end.
+ * Copyright (c) 2026 The SMC authors
+ *
+ * Contexts: process. page_mkwrite runs under mmap_lock and never waits for the network: a page is
+ *	uptodate before it is mapped, and a store during write-back just makes it dirty again.
+ * Locking: the folio lock; smcfs_folio.lock inside it.
+ * Failure: SIGBUS or -EIO once the region is dead; DEGRADED accepts stores, they are kept.
+ */
+#include <linux/highmem.h>
+
+#include "smcfs.h"
+
+vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
+{
+	struct folio *folio = page_folio(vmf->page);
+	struct file *file = vmf->vma->vm_file;
+	struct inode *inode = file_inode(file);
+	struct smcfs_region *region = smcfs_i(inode)->region;
+	vm_fault_t ret = VM_FAULT_LOCKED;
+	size_t offset;
+
+	sb_start_pagefault(inode->i_sb);
+	file_update_time(file);
+	folio_lock(folio);
+	if (folio->mapping != inode->i_mapping || !folio_test_uptodate(folio)) {
+		ret = VM_FAULT_NOPAGE;	/* dropped meanwhile: fault again */
+		goto err_unlock;
+	}
+	if (smcfs_region_dead(region)) {
+		ret = VM_FAULT_SIGBUS;
+		goto err_unlock;
+	}
+	offset = (size_t)folio_page_idx(folio, vmf->page) << PAGE_SHIFT;
+	if (smcfs_folio_mark_range(folio, offset, PAGE_SIZE)) {
+		ret = VM_FAULT_OOM;
+		goto err_unlock;
+	}
+	folio_mark_dirty(folio);
+	sb_end_pagefault(inode->i_sb);
+	return ret;
+
+err_unlock:
+	folio_unlock(folio);
+	sb_end_pagefault(inode->i_sb);
+	return ret;
+}
+
+/* A folio that holds @pos, locked; uptodate unless the write covers all of it that exists. */
+static struct folio *write_folio(struct file *file, struct address_space *mapping, loff_t pos,
+				 unsigned int length)
+{
+	struct inode *inode = mapping->host;
+	struct folio *folio;
+	size_t offset, valid;
+	int err;
+
+again:
+	if (smcfs_region_dead(smcfs_i(inode)->region))
+		return ERR_PTR(-EIO);
+	folio = __filemap_get_folio(mapping, pos >> PAGE_SHIFT, FGP_WRITEBEGIN,
+				    mapping_gfp_mask(mapping));
+	if (IS_ERR(folio))
+		return folio;
+	if (!folio_test_uptodate(folio)) {
+		offset = offset_in_folio(folio, pos);
+		valid = min_t(loff_t, folio_size(folio), i_size_read(inode) - folio_pos(folio));
+		if (offset || length < valid) {
+			err = smcfs_fetch_folio_sync(inode, folio);
+			if (err) {
+				folio_put(folio);
+				if (err == -EAGAIN)
+					goto again;
+				return ERR_PTR(err);
+			}
+		} else {
+			folio_zero_segment(folio, valid, folio_size(folio));
+		}
+	}
+	/* The bitmap must exist before bytes change; the bits are set when they have. */
+	err = PTR_ERR_OR_ZERO(smcfs_folio_prepare(folio));
+	if (err) {
+		folio_unlock(folio);
+		folio_put(folio);
+		return ERR_PTR(err);
+	}
+	return folio;
+}
+
+static int write_done(struct address_space *mapping, loff_t pos, unsigned int length,
+		      unsigned int copied, struct folio *folio)
+{
+	if (!folio_test_uptodate(folio)) {
+		/* Not fetched since all was to be overwritten: a short copy leaves garbage. */
+		if (copied < length)
+			copied = 0;
+		else
+			folio_mark_uptodate(folio);
+	}
+	if (copied) {
+		smcfs_folio_mark_range(folio, offset_in_folio(folio, pos), copied);
+		folio_mark_dirty(folio);
+	}
+	folio_unlock(folio);
+	folio_put(folio);
+	return copied;
+}
+
+#ifdef SMCFS_WRITE_BEGIN_PAGES
+static int smcfs_write_begin(struct file *file, struct address_space *mapping, loff_t pos,
+			     unsigned int length, struct page **pagep, void **fsdata)
+{
+	struct folio *folio = write_folio(file, mapping, pos, length);
+
+	if (IS_ERR(folio))
+		return PTR_ERR(folio);
+	*pagep = folio_file_page(folio, pos >> PAGE_SHIFT);
+	return 0;
+}
+
+static int smcfs_write_end(struct file *file, struct address_space *mapping, loff_t pos,
+			   unsigned int length, unsigned int copied, struct page *page, void *fsdata)
+{
+	return write_done(mapping, pos, length, copied, page_folio(page));
+}
+#else
+static int smcfs_write_begin(struct file *file, struct address_space *mapping, loff_t pos,
+			     unsigned int length, struct folio **foliop, void **fsdata)
+{
+	struct folio *folio = write_folio(file, mapping, pos, length);
+
+	if (IS_ERR(folio))
+		return PTR_ERR(folio);
+	*foliop = folio;
+	return 0;
+}
+
+static int smcfs_write_end(struct file *file, struct address_space *mapping, loff_t pos,
+			   unsigned int length, unsigned int copied, struct folio *folio,
+			   void *fsdata)
+{
+	return write_done(mapping, pos, length, copied, folio);
+}
+#endif
+
+const struct address_space_operations smcfs_aops = {
+	.read_folio		= smcfs_read_folio,
+	.readahead		= smcfs_readahead,
+	.writepages		= smcfs_writepages,
+	.dirty_folio		= smcfs_dirty_folio,
+	.write_begin		= smcfs_write_begin,
+	.write_end		= smcfs_write_end,
+	.invalidate_folio	= smcfs_invalidate_folio,
+	.release_folio		= smcfs_release_folio,
+	.migrate_folio		= filemap_migrate_folio,
+};

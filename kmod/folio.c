@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which pages of a folio have to be sent.
+ * Copyright (c) 2026 The SMC authors
+ *
+ * A folio has one dirty flag. Sending all of a large folio because one page of it was written would
+ * overwrite what the accelerator wrote to the others, so a large folio carries a bitmap, one bit a
+ * page, on folio->private. A single page needs none: its dirty flag says it all.
+ *
+ * Owns: struct smcfs_folio.
+ * Contexts: marking in process context under the folio lock; ->dirty_folio anywhere, also under the
+ *	page-table lock.
+ * Locking: smcfs_folio.lock, a leaf.
+ * Lifetime: attached under the folio lock before the first page of a large folio may become
+ *	writable; freed by ->release_folio or ->invalidate_folio, never while in write-back.
+ *
+ * Why bits are exact: a page-table entry becomes writable only through page_mkwrite, which sets the
+ * page's bit under the folio lock; write-back clears bits only after folio_mkclean() took all write
+ * permissions back, under the same lock. So when the core carries a page-table dirty bit over to the
+ * folio, the page's bit is set already. Writers that hold the page by reference instead (GUP)
+ * are seen by write-back, which then keeps the bits: see smcfs_folio_held() in wb_issue.c.
+ */
+#include <linux/bitmap.h>
+#include <linux/slab.h>
+
+#include "smcfs.h"
+#include "trace.h"
+
+struct smcfs_folio *smcfs_folio_private(struct folio *folio)
+{
+	return folio_test_large(folio) ? folio_get_private(folio) : NULL;
+}
+
+/**
+ * smcfs_folio_prepare() - give a large folio its bitmap
+ * @folio: locked.
+ *
+ * Context: process. Return: the bitmap; NULL for a single page, which needs none; ERR_PTR(-ENOMEM).
+ */
+struct smcfs_folio *smcfs_folio_prepare(struct folio *folio)
+{
+	unsigned int nr = folio_nr_pages(folio);
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+
+	if (sf || nr == 1)
+		return sf;
+	sf = kzalloc(struct_size(sf, dirty, BITS_TO_LONGS(nr)), GFP_NOFS);
+	if (!sf)
+		return ERR_PTR(-ENOMEM);
+	spin_lock_init(&sf->lock);
+	sf->nr_pages = nr;
+	/* Dirtied before it had a bitmap: nobody knows where, so everywhere. */
+	if (folio_test_dirty(folio))
+		bitmap_fill(sf->dirty, nr);
+	folio_attach_private(folio, sf);
+	return sf;
+}
+
+/**
+ * smcfs_folio_mark_range() - these bytes of a folio are about to change
+ * @folio: locked, uptodate or about to be.
+ * @offset: of the first byte in the folio.
+ * @length: bytes, at least 1.
+ *
+ * The caller marks the folio dirty next.
+ * Context: process. Return: 0 or -ENOMEM.
+ */
+int smcfs_folio_mark_range(struct folio *folio, size_t offset, size_t length)
+{
+	struct smcfs_folio *sf = smcfs_folio_prepare(folio);
+	unsigned long flags;
+	unsigned int first = offset >> PAGE_SHIFT;
+	unsigned int last = (offset + length - 1) >> PAGE_SHIFT;
+
+	if (IS_ERR_OR_NULL(sf))
+		return PTR_ERR_OR_ZERO(sf);
+	spin_lock_irqsave(&sf->lock, flags);
+	bitmap_set(sf->dirty, first, last - first + 1);
+	spin_unlock_irqrestore(&sf->lock, flags);
+	return 0;
+}
+
+/* ->dirty_folio. Context: any, also with the page-table lock held. */
+bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio)
+{
+	struct smcfs_region *region = smcfs_i(mapping->host)->region;
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned long flags;
+
+	if (sf) {
+		spin_lock_irqsave(&sf->lock, flags);
+		if (bitmap_empty(sf->dirty, sf->nr_pages))
+			bitmap_fill(sf->dirty, sf->nr_pages);
+		spin_unlock_irqrestore(&sf->lock, flags);
+	}
+	if (!filemap_dirty_folio(mapping, folio))
+		return false;
+	trace_smcfs_dirty(region->id, folio_pos(folio), folio_size(folio));
+	smcfs_stat_add(&region->stats, SMCFS_STAT_DIRTIED_PAGES, 1);
+	smcfs_region_flush_later(region, READ_ONCE(region->flush_after_ms));
+	return true;
+}
+
+/* ->release_folio: the folio is locked and about to leave the page cache. */
+bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
+{
+	if (folio_test_dirty(folio) || folio_test_writeback(folio))
+		return false;
+	kfree(folio_detach_private(folio));
+	return true;
+}
+
+/* ->invalidate_folio: regions never shrink, so it is all or nothing. */
+void smcfs_invalidate_folio(struct folio *folio, size_t offset, size_t length)
+{
+	if (offset || length < folio_size(folio))
+		return;
+	folio_wait_writeback(folio);
+	kfree(folio_detach_private(folio));
+}
+
+/**
+ * smcfs_dirty_bytes() - what carries a tag
+ * @mapping: of a region.
+ * @tag: PAGECACHE_TAG_DIRTY or PAGECACHE_TAG_WRITEBACK.
+ *
+ * Context: process; O(tagged). Return: bytes, in whole pages.
+ */
+u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag)
+{
+	struct folio_batch batch;
+	pgoff_t index = 0;
+	u64 pages = 0;
+	unsigned int i;
+
+	folio_batch_init(&batch);
+	while (filemap_get_folios_tag(mapping, &index, ULONG_MAX, tag, &batch)) {
+		for (i = 0; i < folio_batch_count(&batch); i++)
+			pages += folio_nr_pages(batch.folios[i]);
+		folio_batch_release(&batch);
+		cond_resched();
+	}
+	return pages << PAGE_SHIFT;
+}

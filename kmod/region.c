@@ -1,0 +1,896 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Regions: names bound to grants.
+ * Copyright (c) 2026 The SMC authors
+ *
+ * Owns: the table of regions, their states, the writing right, the deferred flush.
+ *
+ *	BINDING -> ACTIVE <-> DEGRADED		lookup; grant; session lost, rebound
+ *	BINDING -> FAILED			no grant; forgotten after a while
+ *	ACTIVE, DEGRADED -> DETACHING -> FAILED	detach (back if dirty pages could not be sent)
+ *	ACTIVE, DEGRADED -> FAILED		revoked, or another generation took the name
+ *
+ * Contexts: process; region->lock also in softirq.
+ * Locking: smcfs_regions.lock (the table) > writer_lock > region->lock > inode->i_lock.
+ * Lifetime: counted: the table, the inode, each transfer, each queued flush. Unhashed means that no
+ *	new user comes by name; the last put frees. The inode pointer is weak.
+ * Failure: a dead region (FAILED, unhashed) gives EIO and SIGBUS for ever; its name is free.
+ */
+#include <linux/hashtable.h>
+#include <linux/slab.h>
+#include <linux/stringhash.h>
+
+#include "smcfs.h"
+#include "trace.h"
+
+#define SMCFS_BIND_CACHE_MS	5000	/* a failed bind is not tried again so soon */
+#define SMCFS_BIND_CACHE_MAX	1024	/* names; more are not remembered */
+#define SMCFS_FLUSH_AFTER_MS	100
+
+static struct {
+	struct mutex		lock;
+	DECLARE_HASHTABLE(table, 12);	/* [lock] */
+	u64			next_id;	/* [lock] */
+	unsigned int		nr_failed;	/* [lock] failed binds in the table */
+	struct delayed_work	expire;		/* forgets failed binds */
+} smcfs_regions = {
+	.lock = __MUTEX_INITIALIZER(smcfs_regions.lock),
+	/* Inode numbers: above those of the root and of any number of peers. */
+	.next_id = 1ULL << 32,
+};
+
+static const u8 region_next[__SMCFS_REGION_STATE_MAX] = {
+	[SMCFS_REGION_BINDING]	 = BIT(SMCFS_REGION_ACTIVE) | BIT(SMCFS_REGION_FAILED),
+	[SMCFS_REGION_ACTIVE]	 = BIT(SMCFS_REGION_DEGRADED) | BIT(SMCFS_REGION_FAILED) |
+				   BIT(SMCFS_REGION_DETACHING),
+	[SMCFS_REGION_DEGRADED]	 = BIT(SMCFS_REGION_ACTIVE) | BIT(SMCFS_REGION_FAILED) |
+				   BIT(SMCFS_REGION_DETACHING),
+	[SMCFS_REGION_DETACHING] = BIT(SMCFS_REGION_ACTIVE) | BIT(SMCFS_REGION_DEGRADED) |
+				   BIT(SMCFS_REGION_FAILED),
+};
+
+/* The only writer of ->state. The caller sends the event once the lock is dropped. */
+static bool region_set_state_locked(struct smcfs_region *region, enum smcfs_region_state next,
+				    int err, const char *reason)
+{
+	enum smcfs_region_state old = region->state;
+
+	lockdep_assert_held(&region->lock);
+	if (!(region_next[old] & BIT(next)))
+		return false;
+	WRITE_ONCE(region->state, next);
+	region->err = err;
+	strscpy(region->reason, reason, sizeof(region->reason));
+	trace_smcfs_region_state(region->id, old, next, err);
+	return true;
+}
+
+static bool region_set_state(struct smcfs_region *region, enum smcfs_region_state next, int err,
+			     const char *reason)
+{
+	bool done;
+
+	spin_lock_bh(&region->lock);
+	done = region_set_state_locked(region, next, err, reason);
+	spin_unlock_bh(&region->lock);
+	if (done) {
+		wake_up_all(&region->wait);
+		smcfs_event_region(region);
+	}
+	return done;
+}
+
+static void region_flush_work(struct work_struct *work);
+
+static u32 region_hash(const struct smcfs_peer *peer, const char *name)
+{
+	return full_name_hash(peer, name, strlen(name));
+}
+
+static struct smcfs_region *region_peek_locked(struct smcfs_peer *peer, const char *name)
+{
+	struct smcfs_region *region;
+
+	lockdep_assert_held(&smcfs_regions.lock);
+	hash_for_each_possible(smcfs_regions.table, region, hash, region_hash(peer, name))
+		if (region->peer == peer && !strcmp(region->name, name))
+			return region;
+	return NULL;
+}
+
+/* Makes a region in state BINDING and puts it into the table, which gets the reference. */
+static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const char *name)
+{
+	struct smcfs_region *region = kzalloc(sizeof(*region), GFP_KERNEL);
+
+	lockdep_assert_held(&smcfs_regions.lock);
+	if (!region)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&region->ref);
+	kref_get(&peer->ref);
+	region->peer = peer;
+	region->id = smcfs_regions.next_id++;
+	strscpy(region->name, name, sizeof(region->name));
+	spin_lock_init(&region->lock);
+	region->state = SMCFS_REGION_BINDING;
+	init_waitqueue_head(&region->wait);
+	INIT_LIST_HEAD(&region->wb_inflight);
+	mutex_init(&region->writer_lock);
+	region->writer = SMCFS_WRITER_NONE;
+	INIT_DELAYED_WORK(&region->flush_work, region_flush_work);
+	region->cto = 1;
+	region->flush_after_ms = SMCFS_FLUSH_AFTER_MS;
+	hash_add(smcfs_regions.table, &region->hash, region_hash(peer, name));
+	return region;
+}
+
+/* Context: any but hard irq. */
+static void region_release(struct kref *ref)
+{
+	struct smcfs_region *region = container_of(ref, struct smcfs_region, ref);
+
+	if (region->grant)
+		smcfs_grant_put(region->grant);
+	smcfs_peer_put(region->peer);
+	kfree(region);
+}
+
+void smcfs_region_put(struct smcfs_region *region)
+{
+	kref_put(&region->ref, region_release);
+}
+
+/* Out of the table; its reference goes. */
+static void region_unhash_locked(struct smcfs_region *region)
+{
+	lockdep_assert_held(&smcfs_regions.lock);
+	hash_del(&region->hash);
+	smcfs_region_put(region);
+}
+
+bool smcfs_region_dead(struct smcfs_region *region)
+{
+	return READ_ONCE(region->state) == SMCFS_REGION_FAILED;
+}
+
+struct inode *smcfs_region_inode(struct smcfs_region *region)
+{
+	struct inode *inode;
+
+	spin_lock_bh(&region->lock);
+	inode = region->inode;
+	/* A superblock with a reference cannot evict its inodes under our feet. */
+	if (inode && !atomic_inc_not_zero(&inode->i_sb->s_active))
+		inode = NULL;
+	if (inode && !igrab(inode)) {
+		/* Being evicted; the superblock reference is not the last: it has inodes yet. */
+		struct super_block *sb = inode->i_sb;
+
+		spin_unlock_bh(&region->lock);
+		deactivate_super(sb);
+		return NULL;
+	}
+	spin_unlock_bh(&region->lock);
+	return inode;
+}
+
+void smcfs_region_inode_put(struct inode *inode)
+{
+	struct super_block *sb = inode->i_sb;
+
+	iput(inode);
+	deactivate_super(sb);
+}
+
+struct smcfs_grant *smcfs_region_grant(struct smcfs_region *region)
+{
+	struct smcfs_grant *grant = ERR_PTR(-EIO);
+
+	spin_lock_bh(&region->lock);
+	if (region->grant && (region->state == SMCFS_REGION_ACTIVE ||
+			      region->state == SMCFS_REGION_DETACHING))
+		grant = smcfs_grant_get(region->grant);
+	spin_unlock_bh(&region->lock);
+	return grant;
+}
+
+static void region_lose_session(struct smcfs_region *region, void *arg)
+{
+	bool lost;
+
+	spin_lock_bh(&region->lock);
+	lost = region->grant && region->grant->session == arg &&
+	       region_set_state_locked(region, SMCFS_REGION_DEGRADED, -ENOTCONN, "session lost");
+	spin_unlock_bh(&region->lock);
+	if (lost) {
+		wake_up_all(&region->wait);
+		smcfs_event_region(region);
+	}
+}
+
+/* The session may have been lost while the state did not say ACTIVE. */
+static void region_check_session(struct smcfs_region *region)
+{
+	struct smcfs_grant *grant = smcfs_region_grant(region);
+
+	if (IS_ERR(grant))
+		return;
+	if (!smcfs_session_live(grant->session))
+		region_lose_session(region, grant->session);
+	smcfs_grant_put(grant);
+}
+
+/* ------------------------------------------------------------------ bind */
+
+/*
+ * Drops failed binds that nobody needs to be told of any more, all of @all. Also runs as
+ * delayed work.
+ */
+static void region_expire_locked(bool all)
+{
+	struct smcfs_region *region;
+	struct hlist_node *tmp;
+	unsigned int left = 0;
+	int bucket;
+
+	hash_for_each_safe(smcfs_regions.table, bucket, tmp, region, hash) {
+		if (READ_ONCE(region->state) != SMCFS_REGION_FAILED)
+			continue;
+		if (all || time_after(jiffies, region->expires))
+			region_unhash_locked(region);
+		else
+			left++;
+	}
+	smcfs_regions.nr_failed = left;
+	if (left)
+		mod_delayed_work(smcfs_wq, &smcfs_regions.expire,
+				 msecs_to_jiffies(SMCFS_BIND_CACHE_MS));
+}
+
+static void region_expire_work(struct work_struct *work)
+{
+	mutex_lock(&smcfs_regions.lock);
+	region_expire_locked(false);
+	mutex_unlock(&smcfs_regions.lock);
+}
+
+/* @region is in the table, in state BINDING. */
+static void region_fail_bind_locked(struct smcfs_region *region, int err)
+{
+	spin_lock_bh(&region->lock);
+	region->is_prefix = err == -EISDIR;
+	region->expires = jiffies + msecs_to_jiffies(SMCFS_BIND_CACHE_MS);
+	spin_unlock_bh(&region->lock);
+	if (!region_set_state(region, SMCFS_REGION_FAILED, err, "bind failed"))
+		return;
+	if (smcfs_regions.nr_failed >= SMCFS_BIND_CACHE_MAX) {
+		region_unhash_locked(region);
+		return;
+	}
+	if (!smcfs_regions.nr_failed++)
+		mod_delayed_work(smcfs_wq, &smcfs_regions.expire,
+				 msecs_to_jiffies(SMCFS_BIND_CACHE_MS));
+}
+
+/**
+ * smcfs_region_lookup() - the region of a name, bound or on its way
+ * @peer: the node.
+ * @name: checked by smcfs_name_valid().
+ *
+ * Context: process; does not wait for the answer. Return: region with a reference, or the
+ * remembered error of a bind that failed a moment ago, or -ENOTCONN without a daemon.
+ */
+struct smcfs_region *smcfs_region_lookup(struct smcfs_peer *peer, const char *name)
+{
+	struct smcfs_region *region;
+	bool created = false;
+	int err = 0;
+
+	mutex_lock(&smcfs_regions.lock);
+	region = region_peek_locked(peer, name);
+	if (region && smcfs_region_dead(region)) {
+		if (time_before(jiffies, region->expires)) {
+			err = region->err;
+			goto out;
+		}
+		region_unhash_locked(region);
+		region = NULL;
+	}
+	if (!region) {
+		if (!smcfs_daemon_present()) {
+			err = -ENOTCONN;
+			goto out;
+		}
+		region = region_create_locked(peer, name);
+		if (IS_ERR(region)) {
+			err = PTR_ERR(region);
+			goto out;
+		}
+		created = true;
+	}
+	kref_get(&region->ref);
+out:
+	mutex_unlock(&smcfs_regions.lock);
+	if (err)
+		return ERR_PTR(err);
+	if (created) {
+		err = smcfs_upcall_bind(peer->name, name);
+		if (err)
+			smcfs_region_bind_fail(peer->name, name, err);
+	}
+	return region;
+}
+
+bool smcfs_region_is_prefix(struct smcfs_peer *peer, const char *prefix)
+{
+	struct smcfs_region *region;
+	size_t length = strlen(prefix);
+	bool found = false;
+	int bucket;
+
+	mutex_lock(&smcfs_regions.lock);
+	region = region_peek_locked(peer, prefix);
+	if (region) {
+		found = smcfs_region_dead(region) && region->is_prefix;
+	} else {
+		hash_for_each(smcfs_regions.table, bucket, region, hash)
+			if (region->peer == peer && !smcfs_region_dead(region) &&
+			    READ_ONCE(region->state) != SMCFS_REGION_BINDING &&
+			    !strncmp(region->name, prefix, length) && region->name[length] == '/')
+				found = true;
+	}
+	mutex_unlock(&smcfs_regions.lock);
+	return found;
+}
+
+int smcfs_region_wait_bound(struct smcfs_region *region)
+{
+	long left = wait_event_killable_timeout(region->wait,
+				READ_ONCE(region->state) != SMCFS_REGION_BINDING,
+				msecs_to_jiffies(SMCFS_BIND_TIMEOUT_MS));
+	int err = 0;
+
+	if (left < 0)
+		return -EINTR;
+	if (!left) {
+		pr_warn_ratelimited("smcfs: %s:%s: smcfsd gave no answer within %u ms\n",
+				    region->peer->name, region->name, SMCFS_BIND_TIMEOUT_MS);
+		smcfs_region_bind_fail(region->peer->name, region->name, -ETIMEDOUT);
+	}
+	spin_lock_bh(&region->lock);
+	if (region->state == SMCFS_REGION_FAILED)
+		err = region->err;
+	spin_unlock_bh(&region->lock);
+	return err;
+}
+
+int smcfs_region_bind_fail(const char *node, const char *name, int err)
+{
+	struct smcfs_peer *peer = smcfs_peer_get(node, strlen(node));
+	struct smcfs_region *region;
+	int ret = 0;
+
+	if (!peer)
+		return -ENOENT;
+	mutex_lock(&smcfs_regions.lock);
+	region = region_peek_locked(peer, name);
+	if (region && READ_ONCE(region->state) == SMCFS_REGION_BINDING)
+		region_fail_bind_locked(region, err);
+	else
+		ret = -ENOENT;
+	mutex_unlock(&smcfs_regions.lock);
+	smcfs_peer_put(peer);
+	return ret;
+}
+
+/* Gives up all that is in the page cache of a region that is dead. Return: dirty bytes lost. */
+static u64 region_discard(struct smcfs_region *region)
+{
+	struct inode *inode = smcfs_region_inode(region);
+	u64 bytes;
+
+	if (!inode)
+		return 0;
+	unmap_mapping_range(inode->i_mapping, 0, 0, 1);
+	bytes = smcfs_dirty_bytes(inode->i_mapping, PAGECACHE_TAG_DIRTY) +
+		smcfs_dirty_bytes(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
+	truncate_inode_pages(inode->i_mapping, 0);
+	if (bytes) {
+		mapping_set_error(inode->i_mapping, -EIO);
+		smcfs_stat_add(&region->stats, SMCFS_STAT_DISCARDED_BYTES, bytes);
+		pr_warn("smcfs: %s:%s: discarded %llu bytes that were not written to the target\n",
+			region->peer->name, region->name, bytes);
+	}
+	smcfs_region_inode_put(inode);
+	return bytes;
+}
+
+static void region_unpin(struct smcfs_region *region)
+{
+	struct path pin;
+
+	mutex_lock(&region->writer_lock);
+	pin = region->pin;
+	memset(&region->pin, 0, sizeof(region->pin));
+	mutex_unlock(&region->writer_lock);
+	if (pin.mnt)
+		path_put(&pin);
+}
+
+/* The end of a region that was bound: unhashed already, or about to be. */
+static u64 region_kill(struct smcfs_region *region, int err, const char *reason)
+{
+	struct smcfs_grant *grant;
+	u64 bytes;
+
+	region_set_state(region, SMCFS_REGION_FAILED, err, reason);
+	spin_lock_bh(&region->lock);
+	grant = region->grant;
+	region->grant = NULL;
+	if (region->writer == SMCFS_WRITER_ASKING) {
+		region->writer = SMCFS_WRITER_NONE;
+		region->writer_err = -EIO;
+	}
+	spin_unlock_bh(&region->lock);
+	wake_up_all(&region->wait);
+	if (grant)
+		smcfs_grant_put(grant);
+	bytes = region_discard(region);
+	region_unpin(region);
+	return bytes;
+}
+
+/* Takes a dead-to-be region out of the table and kills it. */
+static u64 region_remove(struct smcfs_region *region, int err, const char *reason)
+{
+	bool hashed;
+
+	mutex_lock(&smcfs_regions.lock);
+	hashed = !hlist_unhashed(&region->hash);
+	if (hashed)
+		region_unhash_locked(region);
+	mutex_unlock(&smcfs_regions.lock);
+	return region_kill(region, err, reason);
+}
+
+static void region_inode_update(struct smcfs_region *region)
+{
+	struct inode *inode = smcfs_region_inode(region);
+
+	if (!inode)
+		return;
+	smcfs_inode_update(inode);
+	smcfs_region_inode_put(inode);
+}
+
+static bool region_same_memory(const struct smcfs_region *region,
+			       const struct smcfs_region_desc *desc)
+{
+	return region->desc.generation == desc->generation && region->desc.size == desc->size;
+}
+
+/* Binds @region, which is in the table, to @grant, whose reference moves. */
+static void region_bind_locked(struct smcfs_region *region, const struct smcfs_region_desc *desc,
+			       struct smcfs_grant *grant)
+{
+	struct smcfs_grant *old;
+	bool live, first;
+
+	spin_lock_bh(&region->lock);
+	first = region->state == SMCFS_REGION_BINDING;
+	old = region->grant;
+	region->grant = grant;
+	if (first)
+		region->desc = *desc;
+	spin_unlock_bh(&region->lock);
+	if (old)
+		smcfs_grant_put(old);
+	/* Inode first: whoever sees ACTIVE must see the size, too. */
+	region_inode_update(region);
+	live = region_set_state(region, SMCFS_REGION_ACTIVE, 0, first ? "bound" : "bound again");
+	if (live)
+		region_check_session(region);
+	if (!first)
+		smcfs_region_flush_later(region, 0);
+}
+
+int smcfs_region_attach(const struct smcfs_region_desc *desc, struct smcfs_session *session,
+			const struct smcfs_extent *extents, unsigned int nr, u64 *id,
+			struct netlink_ext_ack *extack)
+{
+	struct smcfs_region *region, *old = NULL;
+	struct smcfs_grant *grant;
+	struct smcfs_peer *peer;
+	int err = 0;
+
+	peer = smcfs_peer_get(desc->node, strlen(desc->node));
+	if (!peer) {
+		NL_SET_ERR_MSG(extack, "the node is no peer");
+		return -ENOENT;
+	}
+	grant = smcfs_grant_create(session, desc->size, extents, nr, extack);
+	if (IS_ERR(grant)) {
+		smcfs_peer_put(peer);
+		return PTR_ERR(grant);
+	}
+
+	mutex_lock(&smcfs_regions.lock);
+	region = region_peek_locked(peer, desc->name);
+	if (region && READ_ONCE(region->state) == SMCFS_REGION_DETACHING) {
+		err = -EBUSY;
+		goto out;
+	}
+	if (region && smcfs_region_dead(region)) {
+		region_unhash_locked(region);	/* a failed bind: its waiters were told */
+		region = NULL;
+	} else if (region && READ_ONCE(region->state) != SMCFS_REGION_BINDING &&
+		   !region_same_memory(region, desc)) {
+		old = smcfs_region_hold(region);	/* other memory took the name */
+		region_unhash_locked(region);
+		region = NULL;
+	}
+	if (!region)
+		region = region_create_locked(peer, desc->name);
+	if (IS_ERR(region)) {
+		err = PTR_ERR(region);
+		goto out;
+	}
+	region_bind_locked(region, desc, grant);
+	grant = NULL;
+	*id = region->id;
+out:
+	mutex_unlock(&smcfs_regions.lock);
+	if (grant)
+		smcfs_grant_put(grant);
+	smcfs_peer_put(peer);
+	if (old) {
+		region_kill(old, -ESTALE, "another generation took the name");
+		smcfs_region_put(old);
+	}
+	return err;
+}
+
+/* ------------------------------------------------------------------ find */
+
+struct smcfs_region *smcfs_region_next(u64 id)
+{
+	struct smcfs_region *region, *best = NULL;
+	int bucket;
+
+	mutex_lock(&smcfs_regions.lock);
+	hash_for_each(smcfs_regions.table, bucket, region, hash)
+		if (region->id >= id && (!best || region->id < best->id))
+			best = region;
+	if (best)
+		kref_get(&best->ref);
+	mutex_unlock(&smcfs_regions.lock);
+	return best;
+}
+
+struct smcfs_region *smcfs_region_get(u64 id)
+{
+	struct smcfs_region *region = smcfs_region_next(id);
+
+	if (region && region->id != id) {
+		smcfs_region_put(region);
+		region = NULL;
+	}
+	return region;
+}
+
+bool smcfs_region_peer_busy(struct smcfs_peer *peer)
+{
+	struct smcfs_region *region;
+	bool busy = false;
+	int bucket;
+
+	mutex_lock(&smcfs_regions.lock);
+	hash_for_each(smcfs_regions.table, bucket, region, hash)
+		if (region->peer == peer && !smcfs_region_dead(region))
+			busy = true;
+	mutex_unlock(&smcfs_regions.lock);
+	return busy;
+}
+
+/* ------------------------------------------------------------------ lose */
+
+/* Calls @fn for each region in the table, outside its lock. */
+static void region_for_each(void (*fn)(struct smcfs_region *region, void *arg), void *arg)
+{
+	struct smcfs_region *region;
+	u64 id = 0;
+
+	while ((region = smcfs_region_next(id))) {
+		id = region->id + 1;
+		fn(region, arg);
+		smcfs_region_put(region);
+	}
+}
+
+void smcfs_region_session_lost(struct smcfs_session *session)
+{
+	region_for_each(region_lose_session, session);
+}
+
+static void region_lose_daemon(struct smcfs_region *region, void *arg)
+{
+	if (READ_ONCE(region->state) == SMCFS_REGION_BINDING)
+		smcfs_region_bind_fail(region->peer->name, region->name, -ENOTCONN);
+	smcfs_region_writer_result(region->id, -ENOTCONN);
+}
+
+void smcfs_region_daemon_gone(void)
+{
+	region_for_each(region_lose_daemon, NULL);
+}
+
+/* ------------------------------------------------------------------ open files, writing right */
+
+static bool region_is_clean(struct inode *inode)
+{
+	return !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) &&
+	       !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
+}
+
+int smcfs_region_open(struct smcfs_region *region)
+{
+	int err = 0;
+
+	spin_lock_bh(&region->lock);
+	if (region->state == SMCFS_REGION_ACTIVE || region->state == SMCFS_REGION_DEGRADED)
+		atomic_inc(&region->openers);
+	else
+		err = region->state == SMCFS_REGION_DETACHING ? -EBUSY : -EIO;
+	spin_unlock_bh(&region->lock);
+	return err;
+}
+
+void smcfs_region_close(struct smcfs_region *region)
+{
+	atomic_dec(&region->openers);
+}
+
+static bool writer_answered(struct smcfs_region *region)
+{
+	return READ_ONCE(region->writer) != SMCFS_WRITER_ASKING;
+}
+
+static void writer_set(struct smcfs_region *region, enum smcfs_writer_state state)
+{
+	spin_lock_bh(&region->lock);
+	WRITE_ONCE(region->writer, state);
+	spin_unlock_bh(&region->lock);
+}
+
+/* Asks the daemon for the right. [writer_lock] Return: 0, -EBUSY: another session has it, ... */
+static int writer_ask(struct smcfs_region *region)
+{
+	long left;
+	int err;
+
+	lockdep_assert_held(&region->writer_lock);
+	writer_set(region, SMCFS_WRITER_ASKING);
+	err = smcfs_upcall_writer(region);
+	if (err) {
+		writer_set(region, SMCFS_WRITER_NONE);
+		return err;
+	}
+	left = wait_event_killable_timeout(region->wait, writer_answered(region),
+					   msecs_to_jiffies(SMCFS_BIND_TIMEOUT_MS));
+	spin_lock_bh(&region->lock);
+	if (region->writer == SMCFS_WRITER_ASKING) {
+		/* An answer that comes later finds nobody asking and is refused. */
+		WRITE_ONCE(region->writer, SMCFS_WRITER_NONE);
+		err = left < 0 ? -EINTR : -ETIMEDOUT;
+	} else {
+		err = region->writer == SMCFS_WRITER_HELD ? 0 : region->writer_err;
+	}
+	spin_unlock_bh(&region->lock);
+	/* The target may have granted it to us all the same. */
+	if (err == -EINTR || err == -ETIMEDOUT)
+		smcfs_upcall_writer_release(region);
+	return err;
+}
+
+int smcfs_region_open_writer(struct smcfs_region *region)
+{
+	int err = mutex_lock_killable(&region->writer_lock);
+
+	if (err)
+		return -EINTR;
+	if (READ_ONCE(region->writer) != SMCFS_WRITER_HELD)
+		err = writer_ask(region);
+	if (!err)
+		region->nr_writers++;
+	mutex_unlock(&region->writer_lock);
+	return err;
+}
+
+/* Gives the right back if nobody writes and nothing is left to be sent. */
+static void region_release_writer(struct smcfs_region *region, struct inode *inode)
+{
+	bool release;
+
+	mutex_lock(&region->writer_lock);
+	release = !region->nr_writers && READ_ONCE(region->writer) == SMCFS_WRITER_HELD &&
+		  (!inode || region_is_clean(inode));
+	if (release)
+		writer_set(region, SMCFS_WRITER_NONE);
+	mutex_unlock(&region->writer_lock);
+	if (release)
+		smcfs_upcall_writer_release(region);
+}
+
+void smcfs_region_close_writer(struct smcfs_region *region, struct inode *inode)
+{
+	mutex_lock(&region->writer_lock);
+	region->nr_writers--;
+	mutex_unlock(&region->writer_lock);
+	region_release_writer(region, inode);
+}
+
+int smcfs_region_writer_result(u64 id, int err)
+{
+	struct smcfs_region *region = smcfs_region_get(id);
+	int ret = 0;
+
+	if (!region)
+		return -ENOENT;
+	spin_lock_bh(&region->lock);
+	if (region->writer == SMCFS_WRITER_ASKING) {
+		region->writer_err = err;
+		WRITE_ONCE(region->writer, err ? SMCFS_WRITER_NONE : SMCFS_WRITER_HELD);
+	} else {
+		ret = -ENOENT;
+	}
+	spin_unlock_bh(&region->lock);
+	wake_up_all(&region->wait);
+	smcfs_region_put(region);
+	return ret;
+}
+
+/* ------------------------------------------------------------------ deferred flush */
+
+static void region_flush_work(struct work_struct *work)
+{
+	struct smcfs_region *region = container_of(to_delayed_work(work), struct smcfs_region,
+						   flush_work);
+	struct inode *inode = smcfs_region_inode(region);
+
+	if (inode) {
+		/* Not a barrier: it waits only so that it can tell whether all is clean. */
+		if (READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
+			smcfs_flush(inode, 0, LLONG_MAX);
+		if (region_is_clean(inode)) {
+			region_release_writer(region, inode);
+			region_unpin(region);
+		} else if (READ_ONCE(region->state) == SMCFS_REGION_ACTIVE) {
+			smcfs_region_flush_later(region, READ_ONCE(region->flush_after_ms));
+		}
+		smcfs_region_inode_put(inode);
+	}
+	smcfs_region_put(region);
+}
+
+void smcfs_region_flush_later(struct smcfs_region *region, unsigned int delay_ms)
+{
+	smcfs_region_hold(region);
+	if (!queue_delayed_work(smcfs_wq, &region->flush_work, msecs_to_jiffies(delay_ms)))
+		smcfs_region_put(region);	/* never the last: whoever calls has one */
+}
+
+void smcfs_region_pin(struct smcfs_region *region, struct file *file)
+{
+	mutex_lock(&region->writer_lock);
+	if (!region->pin.mnt) {
+		region->pin = file->f_path;
+		path_get(&region->pin);
+	}
+	mutex_unlock(&region->writer_lock);
+	smcfs_region_flush_later(region, 0);
+}
+
+static void region_discard_if_pinned(struct smcfs_region *region, void *arg)
+{
+	struct inode *inode;
+
+	if (!READ_ONCE(region->pin.mnt) || atomic_read(&region->openers))
+		return;
+	inode = smcfs_region_inode(region);
+	if (!inode)
+		return;
+	/* With a live session there is no need to lose anything. */
+	if (READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
+		smcfs_flush(inode, 0, LLONG_MAX);
+	smcfs_region_inode_put(inode);
+	region_discard(region);
+	region_unpin(region);
+}
+
+void smcfs_region_discard_pinned(void)
+{
+	region_for_each(region_discard_if_pinned, NULL);
+}
+
+/* ------------------------------------------------------------------ detach */
+
+static int region_detach_clean(struct smcfs_region *region)
+{
+	struct inode *inode = smcfs_region_inode(region);
+	int err;
+
+	if (!inode)
+		return 0;
+	err = smcfs_flush(inode, 0, LLONG_MAX);
+	if (!err && !region_is_clean(inode))
+		err = -EIO;
+	smcfs_region_inode_put(inode);
+	return err;
+}
+
+int smcfs_region_detach(u64 id, bool force, u64 *discarded)
+{
+	struct smcfs_region *region;
+	enum smcfs_region_state before;
+	int err = 0;
+
+	*discarded = 0;
+	if (force)
+		return smcfs_region_revoke(id, -EIO, discarded);
+	region = smcfs_region_get(id);
+	if (!region)
+		return -ENOENT;
+	spin_lock_bh(&region->lock);
+	before = region->state;
+	if (atomic_read(&region->openers) ||
+	    !region_set_state_locked(region, SMCFS_REGION_DETACHING, 0, "detach"))
+		err = -EBUSY;
+	spin_unlock_bh(&region->lock);
+	if (err)
+		goto out;
+	smcfs_event_region(region);
+	err = region_detach_clean(region);
+	if (err) {
+		region_set_state(region, before, 0, "detach failed: dirty pages could not be sent");
+		region_check_session(region);
+		goto out;
+	}
+	region_release_writer(region, NULL);
+	region_remove(region, -ESTALE, "detached");
+out:
+	smcfs_region_put(region);
+	return err;
+}
+
+int smcfs_region_revoke(u64 id, int err, u64 *discarded)
+{
+	struct smcfs_region *region = smcfs_region_get(id);
+
+	*discarded = 0;
+	if (!region)
+		return -ENOENT;
+	*discarded = region_remove(region, err ?: -EIO, "revoked");
+	smcfs_region_put(region);
+	return 0;
+}
+
+int smcfs_region_init(void)
+{
+	INIT_DELAYED_WORK(&smcfs_regions.expire, region_expire_work);
+	return 0;
+}
+
+void smcfs_region_exit(void)
+{
+	struct smcfs_region *region;
+	struct hlist_node *tmp;
+	int bucket;
+
+	cancel_delayed_work_sync(&smcfs_regions.expire);
+	hash_for_each_safe(smcfs_regions.table, bucket, tmp, region, hash) {
+		if (cancel_delayed_work_sync(&region->flush_work))
+			smcfs_region_put(region);
+		hash_del(&region->hash);
+		smcfs_region_put(region);
+	}
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Write-back, second half: completions end it, tickets tell barriers.
+ * Copyright (c) 2026 The SMC authors
+ *
+ * Owns: struct smcfs_wb from create to done.
+ * Contexts: create, submit, wait: process. done: process (the bulk CQ's work queue), or the submitter
+ *	when nothing could be posted.
+ * Locking: region->lock for tickets; smcfs_folio.lock for the pending count. Neither inside the other.
+ * Lifetime: a wb holds its region; each folio in it has its write-back flag and one reference. The
+ *	mapping lives as long as a folio of it is in write-back, and is not touched after the last.
+ * Failure: the pages of a failed transfer are dirty again before their write-back flag falls,
+ *	and the mapping remembers the error for the next fsync. Nothing is dropped.
+ */
+#include <linux/bitmap.h>
+#include <linux/slab.h>
+
+#include "smcfs.h"
+#include "trace.h"
+
+/* So many flushes can always be under way, memory or not. */
+#define SMCFS_WB_RESERVE	16
+
+static struct kmem_cache *wb_cache;
+static mempool_t *wb_pool;
+
+int smcfs_wb_init(void)
+{
+	wb_cache = KMEM_CACHE(smcfs_wb, 0);
+	if (!wb_cache)
+		return -ENOMEM;
+	wb_pool = mempool_create_slab_pool(SMCFS_WB_RESERVE, wb_cache);
+	if (!wb_pool) {
+		kmem_cache_destroy(wb_cache);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void smcfs_wb_exit(void)
+{
+	mempool_destroy(wb_pool);
+	kmem_cache_destroy(wb_cache);
+}
+
+/* Marks a ticket done and moves wb_done up to the first that is not. */
+static void wb_retire(struct smcfs_wb *wb)
+{
+	struct smcfs_region *region = wb->region;
+	struct smcfs_wb *tmp;
+	LIST_HEAD(retired);
+
+	spin_lock_bh(&region->lock);
+	wb->done = true;
+	if (wb->failed)
+		region->wb_failures++;
+	while (!list_empty(&region->wb_inflight)) {
+		struct smcfs_wb *first = list_first_entry(&region->wb_inflight, struct smcfs_wb, link);
+
+		if (!first->done)
+			break;
+		region->wb_done = first->ticket;
+		list_move_tail(&first->link, &retired);
+	}
+	spin_unlock_bh(&region->lock);
+	if (list_empty(&retired))
+		return;
+	wake_up_all(&region->wait);
+	list_for_each_entry_safe(wb, tmp, &retired, link) {
+		smcfs_region_put(wb->region);
+		mempool_free(wb, wb_pool);
+	}
+}
+
+/**
+ * smcfs_wb_folio_put() - one part of a folio's write-back ended
+ * @mapping: of the folio.
+ * @folio: in write-back.
+ * @err: 0, or why this part failed.
+ *
+ * The last part ends the folio's write-back, dirty again if any part failed.
+ * Context: process.
+ */
+void smcfs_wb_folio_put(struct address_space *mapping, struct folio *folio, int err)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	bool failed = err, last = true;
+	unsigned long flags;
+
+	if (sf) {
+		spin_lock_irqsave(&sf->lock, flags);
+		sf->wb_failed |= failed;
+		failed = sf->wb_failed;
+		last = !--sf->wb_pending;
+		spin_unlock_irqrestore(&sf->lock, flags);
+	}
+	if (!last)
+		return;
+	if (failed) {
+		mapping_set_error(mapping, -EIO);
+		filemap_dirty_folio(mapping, folio);
+	}
+	folio_end_writeback(folio);
+	folio_put(folio);
+}
+
+/* Puts the pages of a failed segment back to those that have to be sent. */
+static void wb_restore(struct folio *folio, const struct smcfs_seg *seg)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned int first = seg->offset >> PAGE_SHIFT;
+	unsigned int last = (seg->offset + seg->length - 1) >> PAGE_SHIFT;
+	unsigned long flags;
+
+	if (!sf)
+		return;
+	spin_lock_irqsave(&sf->lock, flags);
+	bitmap_set(sf->dirty, first, last - first + 1);
+	spin_unlock_irqrestore(&sf->lock, flags);
+}
+
+static void wb_done(struct smcfs_xfer *xfer, int err)
+{
+	struct smcfs_wb *wb = xfer->owner;
+	struct smcfs_region *region = wb->region;
+	unsigned int i, next;
+
+	wb->failed = err;
+	if (err)
+		smcfs_stat_add(&region->stats, SMCFS_STAT_ERRORS, 1);
+	trace_smcfs_flush_done(region->id, wb->ticket, xfer->bytes, err);
+	for (i = 0; i < xfer->nr_segs; i = next) {
+		struct folio *folio = xfer->segs[i].folio;
+
+		for (next = i; next < xfer->nr_segs && xfer->segs[next].folio == folio; next++)
+			if (err)
+				wb_restore(folio, &xfer->segs[next]);
+		smcfs_wb_folio_put(wb->mapping, folio, err);
+	}
+	smcfs_xfer_free(xfer);
+	wb_retire(wb);
+}
+
+struct smcfs_wb *smcfs_wb_create(struct smcfs_region *region, struct smcfs_grant *grant,
+				 struct address_space *mapping)
+{
+	struct smcfs_wb *wb = mempool_alloc(wb_pool, GFP_NOFS);
+
+	wb->region = smcfs_region_hold(region);
+	wb->mapping = mapping;
+	wb->done = false;
+	wb->failed = false;
+	wb->xfer = smcfs_xfer_alloc(grant, SMCFS_XFER_WRITE, GFP_NOFS);
+	wb->xfer->done = wb_done;
+	wb->xfer->owner = wb;
+	spin_lock_bh(&region->lock);
+	wb->ticket = ++region->wb_posted;
+	wb->xfer->seq = wb->ticket;
+	list_add_tail(&wb->link, &region->wb_inflight);
+	spin_unlock_bh(&region->lock);
+	return wb;
+}
+
+/* Sends it; one that stayed empty only gives its ticket back. */
+void smcfs_wb_submit(struct smcfs_wb *wb)
+{
+	struct smcfs_xfer *xfer = wb->xfer;
+	struct smcfs_region *region = wb->region;
+
+	if (!xfer->nr_segs) {
+		smcfs_xfer_free(xfer);
+		wb_retire(wb);
+		return;
+	}
+	trace_smcfs_flush_batch(region->id, wb->ticket, xfer->nr_segs, xfer->bytes);
+	smcfs_stat_add(&region->stats, SMCFS_STAT_FLUSH_BATCHES, 1);
+	smcfs_stat_add(&region->stats, SMCFS_STAT_FLUSH_OPS, xfer->nr_wrs);
+	smcfs_stat_add(&region->stats, SMCFS_STAT_FLUSH_BYTES, xfer->bytes);
+	smcfs_xfer_submit(xfer);
+}
+
+static void wb_snapshot(struct smcfs_region *region, u64 *ticket, u64 *failures)
+{
+	spin_lock_bh(&region->lock);
+	*ticket = region->wb_posted;
+	*failures = region->wb_failures;
+	spin_unlock_bh(&region->lock);
+}
+
+static bool wb_is_done(struct smcfs_region *region, u64 ticket)
+{
+	bool done;
+
+	spin_lock_bh(&region->lock);
+	done = region->wb_done >= ticket;
+	spin_unlock_bh(&region->lock);
+	return done;
+}
+
+/**
+ * smcfs_flush() - write dirty pages out and wait for the acknowledgements
+ * @inode: of a region.
+ * @start: first byte.
+ * @end: last byte, inclusive.
+ *
+ * Waits for every transfer of the region that was begun before, so two barriers at a time are both
+ * true. Context: process, killable.
+ * Return: 0: all that was dirty in the range before the call is in the target's memory; -EIO: some is not
+ * and is still dirty; -EINTR.
+ */
+int smcfs_flush(struct inode *inode, loff_t start, loff_t end)
+{
+	struct smcfs_region *region = smcfs_i(inode)->region;
+	struct address_space *mapping = inode->i_mapping;
+	u64 ticket, before, after;
+	int err;
+
+	if (smcfs_region_dead(region))
+		return -EIO;
+	wb_snapshot(region, &ticket, &before);
+	err = filemap_fdatawrite_range(mapping, start, end);
+	wb_snapshot(region, &ticket, &after);
+	if (wait_event_killable(region->wait, wb_is_done(region, ticket)))
+		return -EINTR;
+	wb_snapshot(region, &ticket, &after);
+	if (!err && after != before)
+		err = -EIO;
+	return err;
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Write-back, first half: dirty pages into transfers of RDMA WRITEs.
+ * Copyright (c) 2026 The SMC authors
+ *
+ * Contexts: process: barriers, the core's flusher, flush_work, close.
+ * Locking: the folio lock while a folio moves from dirty to write-back. Before anything that can wait (a
+ *	folio lock, another's write-back, pool memory) the transfer at hand is sent: two writers that
+ *	each waited for a folio in the other's unsent transfer would wait for ever.
+ * Failure: with no live session nothing is taken: the pages stay dirty, WB_SYNC_ALL gets -EIO. A
+ *	transfer that fails later makes its pages dirty again (wb_collect.c).
+ */
+#include <linux/bitmap.h>
+#include <linux/pagevec.h>
+#include <linux/writeback.h>
+
+#include "smcfs.h"
+
+/* A single page lies in at most two extents. */
+#define SMCFS_WB_PAGE_SEGS	2
+/* The largest transfer; the unit in which flushes alternate with other traffic. */
+#define SMCFS_WB_BYTES_MAX	(256U << 10)
+
+struct wb_issue {
+	struct inode		*inode;
+	struct smcfs_region	*region;
+	struct smcfs_grant	*grant;
+	struct smcfs_wb		*wb;	/* being filled, or NULL */
+	bool			sync;	/* WB_SYNC_ALL */
+};
+
+static void issue_submit(struct wb_issue *is)
+{
+	if (is->wb)
+		smcfs_wb_submit(is->wb);
+	is->wb = NULL;
+}
+
+/* Room for @segs more segments in ->wb; sends the transfer at hand if it lacks it. */
+static struct smcfs_xfer *issue_room(struct wb_issue *is, unsigned int segs, size_t bytes)
+{
+	if (is->wb && (is->wb->xfer->nr_segs + segs > SMCFS_XFER_SEGS_MAX ||
+		       is->wb->xfer->bytes + bytes > SMCFS_WB_BYTES_MAX))
+		issue_submit(is);
+	if (!is->wb)
+		is->wb = smcfs_wb_create(is->region, is->grant, is->inode->i_mapping);
+	return is->wb->xfer;
+}
+
+/*
+ * May somebody write to this folio through a reference instead of a page-table entry? O_DIRECT
+ * reads, ptrace and the like fault a page in for writing, keep a reference, and mark the *folio* dirty
+ * later, without a word about which page. The folio is locked and write-protected: no new such
+ * reference can come, and those that exist show in the count. One too many seen only costs a resend.
+ */
+static bool smcfs_folio_held(struct folio *folio)
+{
+	return folio_maybe_dma_pinned(folio) ||
+	       folio_ref_count(folio) > folio_nr_pages(folio) + folio_mapcount(folio) +
+					1 /* private */ + 1 /* the batch we found it in */;
+}
+
+static void issue_page(struct wb_issue *is, struct folio *folio, size_t valid)
+{
+	struct smcfs_xfer *xfer = issue_room(is, SMCFS_WB_PAGE_SEGS, valid);
+
+	smcfs_grant_add(xfer, folio, 0, folio_pos(folio), valid);
+	folio_get(folio);
+}
+
+/* A run of pages of a large folio, perhaps over several transfers. */
+static void issue_run(struct wb_issue *is, struct folio *folio, struct smcfs_folio *sf,
+		      size_t offset, size_t length)
+{
+	unsigned long flags;
+
+	while (length) {
+		size_t part = min_t(size_t, length, SMCFS_WB_BYTES_MAX);
+		struct smcfs_xfer *xfer = issue_room(is, SMCFS_WB_PAGE_SEGS, part);
+		bool known = xfer->nr_segs && xfer->segs[xfer->nr_segs - 1].folio == folio;
+
+		if (!known) {
+			spin_lock_irqsave(&sf->lock, flags);
+			sf->wb_pending++;
+			spin_unlock_irqrestore(&sf->lock, flags);
+		}
+		part = smcfs_grant_add(xfer, folio, offset, folio_pos(folio) + offset, part);
+		offset += part;
+		length -= part;
+	}
+}
+
+static void issue_large(struct wb_issue *is, struct folio *folio, struct smcfs_folio *sf,
+			size_t valid)
+{
+	unsigned int first, last, nr = DIV_ROUND_UP(valid, PAGE_SIZE);
+	bool held = smcfs_folio_held(folio);
+	unsigned long flags;
+
+	/* The extra count keeps write-back from ending between two transfers of this folio. */
+	spin_lock_irqsave(&sf->lock, flags);
+	sf->wb_pending = 1;
+	sf->wb_failed = false;
+	first = find_first_bit(sf->dirty, nr);
+	spin_unlock_irqrestore(&sf->lock, flags);
+	folio_get(folio);
+
+	/* Bits are only set under the folio lock, which we hold, or by a failed transfer of ours. */
+	while (first < nr) {
+		size_t offset = (size_t)first << PAGE_SHIFT;
+
+		last = find_next_zero_bit(sf->dirty, nr, first);
+		if (!held) {
+			spin_lock_irqsave(&sf->lock, flags);
+			bitmap_clear(sf->dirty, first, last - first);
+			spin_unlock_irqrestore(&sf->lock, flags);
+		}
+		issue_run(is, folio, sf, offset,
+			  min_t(size_t, valid, (size_t)last << PAGE_SHIFT) - offset);
+		first = find_next_bit(sf->dirty, nr, last);
+	}
+	if (held)
+		filemap_dirty_folio(folio->mapping, folio);
+	folio_unlock(folio);
+	smcfs_wb_folio_put(is->inode->i_mapping, folio, 0);
+}
+
+/* @folio is locked, dirty and not in write-back; it is unlocked on return. */
+static int issue_folio(struct wb_issue *is, struct folio *folio)
+{
+	size_t valid = min_t(loff_t, folio_size(folio), i_size_read(is->inode) - folio_pos(folio));
+	struct smcfs_folio *sf;
+
+	/* Its ticket must be drawn before the folio is clean: see struct smcfs_wb. */
+	issue_room(is, SMCFS_WB_PAGE_SEGS, 0);
+	sf = smcfs_folio_prepare(folio);
+	if (IS_ERR(sf) || !folio_clear_dirty_for_io(folio)) {
+		/* No memory for the bitmap: it stays dirty, a later round sends it. */
+		folio_unlock(folio);
+		return PTR_ERR_OR_ZERO(sf);
+	}
+	folio_start_writeback(folio);
+	if (sf) {
+		issue_large(is, folio, sf, valid);
+		return 0;
+	}
+	issue_page(is, folio, valid);
+	folio_unlock(folio);
+	return 0;
+}
+
+/* Locks a folio that still wants write-back. Return: 0, -EAGAIN (nothing to do), -EINTR. */
+static int issue_lock(struct wb_issue *is, struct folio *folio)
+{
+	int err;
+
+	for (;;) {
+		if (!folio_trylock(folio)) {
+			issue_submit(is);
+			folio_lock(folio);
+		}
+		if (folio->mapping != is->inode->i_mapping || !folio_test_dirty(folio))
+			break;
+		if (!folio_test_writeback(folio))
+			return 0;
+		if (!is->sync)
+			break;
+		folio_unlock(folio);
+		issue_submit(is);
+		err = folio_wait_writeback_killable(folio);
+		if (err)
+			return -EINTR;
+	}
+	folio_unlock(folio);
+	return -EAGAIN;
+}
+
+/**
+ * smcfs_writepages() - ->writepages
+ * @mapping: of a region.
+ * @wbc: range and mode. WB_SYNC_NONE never waits for the network.
+ *
+ * Context: process. Return: 0; -EIO when the region has no live session (WB_SYNC_ALL only);
+ * -EINTR when killed; -ENOMEM.
+ */
+int smcfs_writepages(struct address_space *mapping, struct writeback_control *wbc)
+{
+	struct wb_issue is = {
+		.inode = mapping->host,
+		.region = smcfs_i(mapping->host)->region,
+		.sync = wbc->sync_mode == WB_SYNC_ALL,
+	};
+	pgoff_t index = wbc->range_cyclic ? 0 : wbc->range_start >> PAGE_SHIFT;
+	pgoff_t end = wbc->range_cyclic ? ULONG_MAX : wbc->range_end >> PAGE_SHIFT;
+	xa_mark_t tag = PAGECACHE_TAG_DIRTY;
+	struct folio_batch batch;
+	unsigned int i;
+	int err = 0;
+
+	is.grant = smcfs_region_grant(is.region);
+	if (IS_ERR(is.grant))
+		return is.sync && mapping_tagged(mapping, PAGECACHE_TAG_DIRTY) ? -EIO : 0;
+	if (is.sync || wbc->tagged_writepages) {
+		tag = PAGECACHE_TAG_TOWRITE;
+		tag_pages_for_writeback(mapping, index, end);
+	}
+	folio_batch_init(&batch);
+	while (!err && filemap_get_folios_tag(mapping, &index, end, tag, &batch)) {
+		for (i = 0; i < folio_batch_count(&batch) && !err; i++) {
+			struct folio *folio = batch.folios[i];
+
+			err = issue_lock(&is, folio);
+			if (!err) {
+				wbc->nr_to_write -= folio_nr_pages(folio);
+				err = issue_folio(&is, folio);
+			}
+			if (err == -EAGAIN)
+				err = 0;
+			if (!is.sync && wbc->nr_to_write <= 0)
+				err = 1;	/* enough for this round */
+		}
+		folio_batch_release(&batch);
+		cond_resched();
+	}
+	issue_submit(&is);
+	smcfs_grant_put(is.grant);
+	return err < 0 ? err : 0;
+}
