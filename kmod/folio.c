@@ -21,6 +21,7 @@
  * are seen by write-back, which then keeps the bits: see smcfs_folio_held() in wb_issue.c.
  */
 #include <linux/bitmap.h>
+#include <linux/pagevec.h>
 #include <linux/slab.h>
 
 #include "smcfs.h"
