@@ -49,7 +49,7 @@ struct Slot {
 
 std::array<Slot, 4> slots;
 unsigned current = 0;
-std::string detail; // what was wrong with a content
+std::string detail; // what was wrong with a content, or what a call has found
 
 Slot& slot() { return slots[current]; }
 int result(long value) { return value < 0 ? errno : kOk; }
@@ -252,6 +252,12 @@ const std::map<std::string, Call> kCalls = {
     {"pwrite", pwrite_bytes},
     {"pread", [](Arguments& a) { return pread_bytes(a, false); }},
     {"pexpect", [](Arguments& a) { return pread_bytes(a, true); }},
+    {"where", [](Arguments&) { // the mapping's address and this process, for a debugger
+         char text[64];
+         std::snprintf(text, sizeof text, "%p %d", static_cast<void*>(slot().base), getpid());
+         detail = text;
+         return kOk;
+     }},
     {"read-at-end", [](Arguments& a) { // moves 0 bytes
          return whole(pread(slot().fd.get(), buffer(64), 64, a.offset()), 0);
      }},
@@ -334,7 +340,8 @@ void do_line(const std::string& line)
         std::fflush(stdout);
         std::_Exit(kRefuted);
     }
-    std::printf("%s %s %ld ms\n", got, words[0].c_str(), took_ms);
+    std::printf("%s %s %ld ms%s%s\n", got, words[0].c_str(), took_ms, detail.empty() ? "" : " ",
+                detail.c_str());
     std::fflush(stdout);
 }
 

@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT OR GPL-2.0
+# Copyright (c) 2026 The SMC authors
+# shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
+# vm: mem=400 mtu=9000 kernels=6.1,6.12 timeout=300
+#
+#     client (400 MB): a program holds half of the memory, another dirties a region
+#
+# Claim: with little memory write-back makes progress: nobody is killed, nothing stalls.
+. "$SMC_ROOT/tests/vm/lib-product.sh"
+
+DIRTY_MB=96
+
+little_memory() {
+	on target export_file big "${DIRTY_MB}M"
+	barrier exported
+	if [ "$NODE" = client ]; then
+		# Memory that cannot be given back: there is no swap.
+		local hog_mb=$(($(awk '/^MemAvailable/ {print $2}' /proc/meminfo) / 1024 - 70))
+		python3 - "$hog_mb" <<-'PY' &
+			import mmap, signal, sys
+			hog = mmap.mmap(-1, int(sys.argv[1]) << 20)
+			for page in range(0, len(hog), 4096):
+			    hog[page] = 1
+			open("/run/vm/hog-ready", "w").close()
+			signal.pause()
+		PY
+		local hog=$!
+		eventually 60 test -e /run/vm/hog-ready
+		free -m
+		check probe_script "open rw /smc/target/big" "map rw shared 0 0" \
+			"store 0 ${DIRTY_MB}M 1" "msync 0 ${DIRTY_MB}M" "expect 0 ${DIRTY_MB}M 1" \
+			"store 0 ${DIRTY_MB}M 2" "fsync"
+		kill $hog
+	fi
+	barrier written
+	on target probe_script "open r /dev/shm/big" "pexpect 0 ${DIRTY_MB}M 2"
+	on target unexport big
+}
+
+case_ "the product starts on both nodes" product_start
+case_ "a dirty set larger than free memory is written without a stall" little_memory
+case_ "everything is put away, and the module unloads" product_stop
+pass

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT OR GPL-2.0
+# Copyright (c) 2026 The SMC authors
+# shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
+# vm: mtu=9000 kernels=6.1,6.12 timeout=600
+#
+#     client: model, two processes, /smc/target/model  -- rxe --  target: /dev/shm/model
+#                     `---------- TCP: what does the memory hold? ----------> model-target
+#
+# Claim: over 100,000 random commands (10 million with SOAK=1) no byte that a program reads here, and
+# no byte of the target's memory after a barrier, is another than a model in memory says.
+. "$SMC_ROOT/tests/vm/lib-product.sh"
+
+SIZE=$((8 * 1024 * 1024 + 1234))
+OPS=$((SOAK ? 10000000 : 100000))
+
+model_run() { # model_run OPTIONS...
+	on target export_file model "$SIZE"
+	on target serve_memory model
+	barrier served
+	if [ "$NODE" = client ]; then
+		modprobe brd rd_nr=1 rd_size=16384
+		check model --region /smc/target/model --target "tcp:target:$TARGET_PORT" \
+			--scratch /dev/ram0 --direct --system "$@"
+		rmmod brd
+	fi
+	barrier finished
+	on target stop_serving
+	on target unexport model
+}
+
+# The test itself, tested: a store that is left out has to be found.
+model_finds_faults() {
+	on target export_file model 262144
+	on target serve_memory model
+	barrier served
+	on client check_fails model --region /smc/target/model --target "tcp:target:$TARGET_PORT" \
+		--seed "$SEED" --ops 2000 --break store
+	barrier finished
+	on target stop_serving
+	on target unexport model
+}
+
+case_ "the product starts on both nodes" product_start
+case_ "the model finds a lost store" model_finds_faults
+case_ "random commands leave no byte wrong" model_run --seed "$SEED" --ops "$OPS"
+case_ "everything is put away, and the module unloads" product_stop
+pass

@@ -1,0 +1,202 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT OR GPL-2.0
+# Copyright (c) 2026 The SMC authors
+# shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
+# vm: mtu=9000 kernels=6.1,6.12 timeout=400
+#
+#     client: smcctl, a program with a region  -- rxe --  target: smcctl
+#
+# Claim: each verb of smcctl does what it says, in text and in JSON; it tells failure from usage by its
+# exit code; and without the daemon it still shows what the kernel knows.
+. "$SMC_ROOT/tests/vm/lib-product.sh"
+
+start() {
+	product_start
+	on target export_file r 1M
+	barrier exported
+}
+
+# json PATH WANTED VERB...: the value at PATH (as Python writes an index) of what VERB prints.
+json() {
+	local path=$1 wanted=$2
+	shift 2
+	echo "+ smcctl -j $*"
+	smcctl -j "$@" | python3 -c '
+import json, sys
+path, wanted = sys.argv[1:3]
+value = json.load(sys.stdin)
+got = eval("value" + path, {"value": value})
+sys.exit(0 if str(got) == wanted else f"value{path} is {got!r}, wanted {wanted}; all: {value}")
+' "$path" "$wanted"
+}
+
+on_the_target() {
+	if [ "$NODE" = target ]; then
+		check smcctl status
+		json '["daemon"]["node"]' target status
+		check smcctl export extra --host 1M --mode 0644 --readonly
+		json '["exports"][0]["name"]' extra regions
+		json '["exports"][0]["readonly"]' True regions
+		json '["exports"][0]["mode"]' 420 regions
+		check smcctl regions
+		check smcctl unexport extra
+		check_fails smcctl unexport extra
+		json '["name"]' more export more --host 8K
+		json '["unexported"]' True unexport more
+	fi
+	barrier ended
+}
+
+on_the_client() {
+	if [ "$NODE" = client ]; then
+		json '["path"]' /smc/target/r attach target:r
+		check smcctl attach /smc/target/r
+		json '["kernel"]["attached"]["regions"]' 1 status
+		json '["attached"][0]["state"]' active regions
+		json '["attached"][0]["size"]' 1048576 regions
+		json '["params"][0]["key"]' cto get target:r
+		check_equal "cto" "$(smcctl get target:r cto)" yes
+		check smcctl set target:r cto=off flush_after_ms=50
+		check_equal "flush_after_ms" "$(smcctl get target:r flush_after_ms)" 50
+		check smcctl set target:r cto=on flush_after_ms=100
+		json '["peers"][0]["node"]' client peers
+		check smcctl peers
+		json '["out"][0]["node"]' target sessions
+		check smcctl sessions
+	fi
+	barrier ended
+	on target json '["in"][0]["node"]' client sessions
+	barrier looked
+}
+
+flush_acquire_and_stats() {
+	if [ "$NODE" = client ]; then
+		check smcctl set target:r flush_after_ms=3600000
+		probe_open a
+		p a "open rw /smc/target/r"
+		p a "map rw shared 0 0"
+		p a "store 0 8192 5"
+		json '["regions"][0]["dirty_bytes"]' 8192 stats target:r
+		json '["processes"][0]["command"]' probe ps
+		json '["processes"][0]["dirty_bytes"]' 8192 ps
+		check smcctl ps
+		check smcctl flush target:r
+		json '["regions"][0]["dirty_bytes"]' 0 stats
+		check smcctl acquire target:r --offset 0 --length 4096
+		p a "expect 0 8192 5"
+		check smcctl stats target:r
+		check_equal "lines of JSON" \
+			"$(smcctl -j stats --watch --interval 0.5 --count 2 | grep -c per_second)" 2
+		check_fails smcctl detach target:r # it is mapped
+		probe_close a
+		check smcctl set target:r flush_after_ms=100
+		json '["discarded_bytes"]' 0 detach target:r
+		check_fails smcctl detach target:r
+	fi
+	barrier ended
+	on target probe_script "open r /dev/shm/r" "pexpect 0 8192 5"
+}
+
+ping_measures() {
+	if [ "$NODE" = client ]; then
+		smcctl -j ping target --seconds 1 >/tmp/ping
+		cat /tmp/ping
+		python3 - <<-'PY'
+			import json
+			ping = json.load(open("/tmp/ping"))
+			assert 0 < ping["control_us"]["min"] <= ping["control_us"]["max"], ping
+			assert 0 < ping["rdma_us"]["min"] <= ping["rdma_us"]["max"], ping
+			assert ping["bandwidth_mbps"] > 0 and ping["mtu"] in (256, 512, 1024, 2048, 4096), ping
+			assert ping["addresses"], ping
+		PY
+		check smcctl ping target --seconds 1 --no-rdma
+		check_fails smcctl ping nobody
+	fi
+	barrier ended
+}
+
+events_are_told() {
+	if [ "$NODE" = client ]; then
+		smcctl -j events --count 2 --seconds 60 >/tmp/events &
+		local pid=$!
+		until_events_listen
+		smcctl attach target:r
+		smcctl detach target:r
+		check wait $pid
+		cat /tmp/events
+		check grep -q '"kind": *"region"' /tmp/events
+		check grep -q '"state": *"active"' /tmp/events
+		python3 -c 'import json; [json.loads(line) for line in open("/tmp/events")]'
+	fi
+	barrier ended
+}
+# Its connection to the daemon is there.
+until_events_listen() { eventually 20 daemon_has_a_caller; }
+daemon_has_a_caller() { ss -Hx state established | grep -q smcfsd.sock; }
+
+doctor_diagnoses() {
+	if [ "$NODE" = client ]; then
+		smcctl doctor || true
+		smcctl -j doctor >/tmp/doctor || true
+		python3 - <<-'PY'
+			import json
+			checks = json.load(open("/tmp/doctor"))
+			text = json.dumps(checks)
+			for word in ("module", "rxe0", "daemon", "munge"):
+			    assert word in text.lower(), (word, text)
+		PY
+	fi
+	barrier ended
+}
+
+usage_and_failure() {
+	local rc=0
+	if [ "$NODE" = client ]; then
+		smcctl no-such-verb 2>/dev/null || rc=$?
+		check_equal "exit of a usage error" $rc 2
+		rc=0
+		smcctl attach not-a-region 2>/dev/null || rc=$?
+		check_equal "exit of a bad name" $rc 2
+		rc=0
+		smcctl attach target:absent >/tmp/out 2>&1 || rc=$?
+		check_equal "exit of a failure" $rc 1
+		check grep -q 'target:absent\|absent' /tmp/out
+		rc=0
+		setpriv --reuid=1000 --regid=1000 --clear-groups smcctl set target:r cto=off 2>/tmp/out || rc=$?
+		check_equal "exit of a refusal" $rc 1
+		check smcctl --help
+		check smcctl --version
+	fi
+	barrier ended
+}
+
+without_the_daemon() {
+	if [ "$NODE" = client ]; then
+		check smcctl attach target:r
+		stop_daemon
+		check_fails smcctl status
+		json '["attached"][0]["name"]' r regions
+		json '["daemon"]' None status || true
+		check smcctl regions
+		check smcctl sessions
+		check smcctl peers
+		check smcctl stats
+		check smcctl ps
+		smcctl doctor || true
+		check_fails smcctl export x --host 4096
+		start_daemon
+	fi
+	barrier ended
+}
+
+case_ "the product starts, and a region is there" start
+case_ "export, unexport, status and regions on the target" on_the_target
+case_ "attach, get, set, peers and sessions on the client" on_the_client
+case_ "flush, acquire, stats, ps and detach" flush_acquire_and_stats
+case_ "ping measures the control and the RDMA path" ping_measures
+case_ "events are told as they happen" events_are_told
+case_ "doctor says what is there and what is not" doctor_diagnoses
+case_ "usage errors and failures have exit codes of their own" usage_and_failure
+case_ "without the daemon the kernel's knowledge is shown" without_the_daemon
+case_ "everything is put away, and the module unloads" product_stop
+pass
