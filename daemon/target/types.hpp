@@ -38,7 +38,7 @@ struct HostMemory { // fresh zeroed memory of the daemon, a sealed memfd
 
 struct FilePath { // a regular file or shared-memory object; opened with the rights of `as`
     std::string path;
-    std::uint64_t offset_bytes = 0; // multiple of the page size
+    std::uint64_t offset_bytes = 0;
     std::uint64_t length_bytes = 0; // 0: to the end of the file
 };
 
@@ -117,8 +117,8 @@ struct Grant {
     Keys keys = Keys::none;
 };
 
-// offered -> connecting (one QP) -> live (both) -> lost; closing from anywhere.
-enum class SessionState { offered, connecting, live, lost, closing };
+// offered -> connecting (one QP) -> live (both) -> lost (QPs destroyed); lost from anywhere.
+enum class SessionState { offered, connecting, live, lost };
 const char* to_string(SessionState state);
 
 struct SessionInfo {

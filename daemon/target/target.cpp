@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+// Copyright (c) 2026 The SMC authors
+#include "target/target.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "target/target_impl.hpp"
+#include "verbs/address.hpp"
+
+namespace smc {
+namespace {
+
+constexpr std::uint64_t kProbeMemoryLength = 1 << 20;
+// Lines about refused connections: anybody on the network can cause them.
+constexpr unsigned kRejectLogBurst = 10;
+constexpr Milliseconds kRejectLogInterval{10000};
+
+} // namespace
+
+Target::Impl::Impl(EventLoop& loop, TargetOptions options, TargetEvents& events)
+    : loop_(loop), options_(std::move(options)), events_(events),
+      reject_log_(kRejectLogBurst, kRejectLogInterval)
+{
+}
+
+Target::Impl::~Impl()
+{
+    alive_.reset();
+    sessions_.clear();
+}
+
+Result<void> Target::Impl::start()
+{
+    for (const auto& text : options_.addresses)
+        SMC_TRY(verbs::parse_address(text, options_.port));
+    HostMemory probe;
+    probe.length_bytes = kProbeMemoryLength;
+    probe_memory_.emplace(SMC_TRY(memory::Memory::host(probe)));
+    if (auto listening = listen(); !listening)
+        log::warn("no RDMA: {}", listening.error().what);
+    for (const auto& name : verbs::device_names()) {
+        if (!serves(name))
+            continue;
+        if (auto opened = device(name); !opened)
+            log::warn("{}", opened.error().what);
+    }
+    return {};
+}
+
+Result<void> Target::Impl::listen()
+{
+    if (!listener_)
+        listener_ = SMC_TRY(Listener::create(loop_, options_.port, [this](IncomingConnection incoming) {
+            on_connect(std::move(incoming));
+        }));
+    return {};
+}
+
+bool Target::Impl::serves(const std::string& device) const
+{
+    const auto& wanted = options_.devices;
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), device) != wanted.end();
+}
+
+Result<verbs::Device*> Target::Impl::device(const std::string& name)
+{
+    auto& slot = devices_[name];
+    if (!slot) {
+        verbs::DeviceEvents events;
+        events.removed = [this](const std::string& gone) {
+            defer([this, gone] { device_removed(gone); });
+        };
+        auto opened = verbs::Device::open(loop_, name, options_.windows, std::move(events));
+        if (!opened) {
+            devices_.erase(name);
+            return tl::unexpected(std::move(opened).error());
+        }
+        slot = std::move(*opened);
+        log::info("serving on rdma device {}, keys are {}", name,
+                  slot->windows() ? "memory windows" : "registrations");
+    }
+    return slot.get();
+}
+
+void Target::Impl::device_removed(const std::string& name)
+{
+    const auto found = devices_.find(name);
+    if (found == devices_.end())
+        return;
+    log::warn("rdma device {} is gone", name);
+    std::vector<Session*> on_device; // losing a probe session erases it
+    for (auto& [id, session] : sessions_)
+        if (session->device() == name)
+            on_device.push_back(session.get());
+    for (auto* session : on_device)
+        lose(*session, "RDMA device " + name + " was removed");
+    for (const auto& [export_name, entry] : exports_.entries())
+        entry->forget_device(*found->second);
+    devices_.erase(found);
+}
+
+Result<std::vector<std::string>> Target::Impl::offered_addresses()
+{
+    SMC_TRY(listen());
+    if (!options_.addresses.empty())
+        return options_.addresses;
+    std::vector<std::string> texts;
+    for (const auto& address : SMC_TRY(verbs::local_addresses()))
+        if (serves(address.device))
+            texts.push_back(address.text);
+    if (texts.empty())
+        return fail(ENODEV, "no RDMA device of this node has an IP address, see: rdma link; ip "
+                            "address; smcctl doctor");
+    return texts;
+}
+
+std::vector<RdmaPortInfo> Target::Impl::rdma_ports() const
+{
+    auto addresses = verbs::local_addresses();
+    if (!addresses)
+        log::debug("{}", addresses.error().what);
+    return verbs::port_infos(addresses.value_or(std::vector<verbs::RdmaAddress>{}));
+}
+
+Result<ExportInfo> Target::Impl::add_export(ExportSpec spec)
+{
+    auto* entry = SMC_TRY(exports_.add(std::move(spec), options_.exports_max));
+    // Now rather than at the first use, which would then wait for pages to be pinned, and find out
+    // that they cannot be.
+    for (const auto& [name, device] : devices_) {
+        if (entry->keys_on(*device) != Keys::window)
+            continue;
+        auto registered = entry->registration(*device, options_.extent_bytes_max);
+        if (!registered) {
+            auto error = std::move(registered).error();
+            error.what = fmt::format("cannot export \"{}\": {}", entry->name, error.what);
+            exports_.erase(std::string(entry->name));
+            return tl::unexpected(std::move(error));
+        }
+    }
+    log::info("exporting \"{}\", {} bytes, generation {:016x}", entry->name, entry->memory().size(),
+              entry->generation);
+    return info(*entry);
+}
+
+void Target::Impl::remove_export(const std::string& name, Done<void> done)
+{
+    auto* entry = exports_.find(name);
+    if (entry == nullptr) {
+        answer<void>(std::move(done), fail(ENOENT, fmt::format("no region \"{}\" is exported here",
+                                                               name)));
+        return;
+    }
+    entry->removing = true;
+    struct Removal {
+        std::size_t outstanding = 1; // this function's own
+        Done<void> done;
+    };
+    // Shared by the releases under way; the last one finishes the removal.
+    auto removal = std::make_shared<Removal>();
+    removal->done = std::move(done);
+    const auto release_one = [this, name, removal] {
+        if (--removal->outstanding == 0)
+            defer([this, name, removal] { finish_removal(name, removal->done); });
+    };
+    for (auto& [id, session] : sessions_) {
+        if (!session->has_grant(name))
+            continue;
+        removal->outstanding++;
+        const auto generation = entry->generation;
+        session->release(name, [this, id = id, name, generation, release_one](const Result<void>&) {
+            defer([this, id, name, generation] {
+                if (const auto found = sessions_.find(id); found != sessions_.end())
+                    found->second->drop_released(name);
+                events_.revoked(id, name, generation);
+            });
+            release_one();
+        });
+    }
+    release_one();
+}
+
+void Target::Impl::finish_removal(const std::string& name, const Done<void>& done)
+{
+    exports_.erase(name);
+    log::info("\"{}\" is no longer exported", name);
+    done({});
+}
+
+ExportInfo Target::Impl::info(const ExportEntry& entry) const
+{
+    auto info = entry.info();
+    for (const auto& [id, session] : sessions_) {
+        if (entry.writer == id)
+            info.writer = session->node();
+        if (session->has_grant(entry.name)) {
+            info.sessions.push_back(session->node());
+            info.keys = entry.keys_on(*devices_.at(session->device()));
+        }
+    }
+    return info;
+}
+
+void Target::Impl::defer(std::function<void()> callback)
+{
+    loop_.defer([alive = std::weak_ptr<int>(alive_), callback = std::move(callback)] {
+        if (!alive.expired())
+            callback();
+    });
+}
+
+// --- the class itself ----------------------------------------------------------------------------
+
+Target::Target(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Target::~Target() = default;
+
+Result<std::unique_ptr<Target>> Target::create(EventLoop& loop, TargetOptions options,
+                                               TargetEvents& events)
+{
+    auto impl = std::make_unique<Impl>(loop, std::move(options), events);
+    SMC_TRY(impl->start());
+    return std::unique_ptr<Target>(new Target(std::move(impl)));
+}
+
+Result<ExportInfo> Target::add_export(ExportSpec spec)
+{
+    return impl_->add_export(std::move(spec));
+}
+
+void Target::remove_export(const std::string& name, Done<void> done)
+{
+    impl_->remove_export(name, std::move(done));
+}
+
+std::vector<ExportInfo> Target::exports() const
+{
+    std::vector<ExportInfo> infos;
+    for (const auto& [name, entry] : impl_->exports_.entries())
+        if (!entry->removing)
+            infos.push_back(impl_->info(*entry));
+    return infos;
+}
+
+std::optional<ExportInfo> Target::find_export(std::string_view name) const
+{
+    const auto* entry = impl_->exports_.find(name);
+    if (entry == nullptr)
+        return std::nullopt;
+    return impl_->info(*entry);
+}
+
+Result<Fd> Target::export_fd(const std::string& name) const
+{
+    const auto* entry = SMC_TRY(impl_->exports_.require(name));
+    Fd fd(::fcntl(entry->memory().fd(), F_DUPFD_CLOEXEC, 0));
+    if (!fd)
+        return fail_errno(errno, "cannot duplicate the descriptor of \"" + name + "\"");
+    return fd;
+}
+
+std::vector<std::string> Target::names() const
+{
+    std::vector<std::string> names;
+    for (const auto& [name, entry] : impl_->exports_.entries())
+        if (!entry->removing)
+            names.push_back(name);
+    return names;
+}
+
+std::vector<RdmaPortInfo> Target::rdma_ports() const
+{
+    return impl_->rdma_ports();
+}
+
+} // namespace smc
