@@ -205,7 +205,7 @@ one_writing_node() {
 	on target unexport shared
 }
 check_writer() { # REGION NODE
-	smcctl -j sessions | python3 -c '
+	smcctl -j sessions | /usr/bin/python3 -c '
 import json, sys
 name, node = sys.argv[1:]
 holders = [s["node"] for s in json.load(sys.stdin)["in"] if name in s["writes"]]

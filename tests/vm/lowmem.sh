@@ -17,7 +17,7 @@ little_memory() {
 	if [ "$NODE" = client ]; then
 		# Memory that cannot be given back: there is no swap.
 		local hog_mb=$(($(awk '/^MemAvailable/ {print $2}' /proc/meminfo) / 1024 - 70))
-		python3 - "$hog_mb" <<-'PY' &
+		/usr/bin/python3 - "$hog_mb" <<-'PY' &
 			import mmap, signal, sys
 			hog = mmap.mmap(-1, int(sys.argv[1]) << 20)
 			for page in range(0, len(hog), 4096):

@@ -21,6 +21,7 @@ start() {
 # The client says what it believes; the target compares with what is there.
 same_on_target() {
 	on client put sum "$(sha256sum </smc/target/r | cut -d' ' -f1)"
+	barrier told
 	on target check_equal "sha256 of the memory" "$(sha256sum </dev/shm/r | cut -d' ' -f1)" "$(get sum)"
 	barrier compared
 }
@@ -60,9 +61,10 @@ cp_cmp_sha256sum() {
 python_program() { # PROGRAM
 	if [ "$NODE" = client ]; then
 		local sum
-		sum=$(python3 "$SMC_ROOT/tests/vm/src/python_programs.py" "$1" /smc/target/r)
+		sum=$(/usr/bin/python3 "$SMC_ROOT/tests/vm/src/python_programs.py" "$1" /smc/target/r)
 		put sum "$sum"
 	fi
+	barrier told
 	on target check_equal "sha256 of the memory" "$(sha256sum </dev/shm/r | cut -d' ' -f1)" "$(get sum)"
 	barrier compared
 }

@@ -21,7 +21,7 @@ json() {
 	local path=$1 wanted=$2
 	shift 2
 	echo "+ smcctl -j $*"
-	smcctl -j "$@" | python3 -c '
+	smcctl -j "$@" | /usr/bin/python3 -c '
 import json, sys
 path, wanted = sys.argv[1:3]
 value = json.load(sys.stdin)
@@ -101,7 +101,7 @@ ping_measures() {
 	if [ "$NODE" = client ]; then
 		smcctl -j ping target --seconds 1 >/tmp/ping
 		cat /tmp/ping
-		python3 - <<-'PY'
+		/usr/bin/python3 - <<-'PY'
 			import json
 			ping = json.load(open("/tmp/ping"))
 			assert 0 < ping["control_us"]["min"] <= ping["control_us"]["max"], ping
@@ -126,7 +126,7 @@ events_are_told() {
 		cat /tmp/events
 		check grep -q '"kind": *"region"' /tmp/events
 		check grep -q '"state": *"active"' /tmp/events
-		python3 -c 'import json; [json.loads(line) for line in open("/tmp/events")]'
+		/usr/bin/python3 -c 'import json; [json.loads(line) for line in open("/tmp/events")]'
 	fi
 	barrier ended
 }
@@ -138,7 +138,7 @@ doctor_diagnoses() {
 	if [ "$NODE" = client ]; then
 		smcctl doctor || true
 		smcctl -j doctor >/tmp/doctor || true
-		python3 - <<-'PY'
+		/usr/bin/python3 - <<-'PY'
 			import json
 			checks = json.load(open("/tmp/doctor"))
 			text = json.dumps(checks)
