@@ -29,6 +29,7 @@ start() {
 	barrier exported
 	on client say "client: ls -l /smc/target"
 	if [ "$NODE" = client ]; then
+		# shellcheck disable=SC2012 # for people to read
 		ls -l /smc/target | tail -n +2 | while IFS= read -r line; do say "    $line"; done
 	fi
 	barrier shown
