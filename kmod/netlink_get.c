@@ -218,7 +218,7 @@ static int region_put_cache(struct sk_buff *skb, struct smcfs_region *region)
 		dirty = smcfs_dirty_bytes(inode->i_mapping, PAGECACHE_TAG_DIRTY);
 		writeback = smcfs_dirty_bytes(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
 		cached = (u64)READ_ONCE(inode->i_mapping->nrpages) << PAGE_SHIFT;
-		iput(inode);
+		smcfs_region_inode_put(inode);
 	}
 	if (put_id(skb, SMCFS_A_DIRTY_BYTES, dirty) ||
 	    put_id(skb, SMCFS_A_WRITEBACK_BYTES, writeback) ||

@@ -137,8 +137,9 @@ static void wb_done(struct smcfs_xfer *xfer, int err)
 				wb_restore(folio, &xfer->segs[next]);
 		smcfs_wb_folio_put(wb->mapping, folio, err);
 	}
-	smcfs_xfer_free(xfer);
+	/* In this order: until it is retired, dumps look at the transfer. */
 	wb_retire(wb);
+	smcfs_xfer_free(xfer);
 }
 
 struct smcfs_wb *smcfs_wb_create(struct smcfs_region *region, struct smcfs_grant *grant,
@@ -168,8 +169,8 @@ void smcfs_wb_submit(struct smcfs_wb *wb)
 	struct smcfs_region *region = wb->region;
 
 	if (!xfer->nr_segs) {
-		smcfs_xfer_free(xfer);
 		wb_retire(wb);
+		smcfs_xfer_free(xfer);
 		return;
 	}
 	trace_smcfs_flush_batch(region->id, wb->ticket, xfer->nr_segs, xfer->bytes);
