@@ -27,6 +27,7 @@ scan_for_leaks() {
 run_script() { # run_script PATH NONCE
 	local rc=0 reason=
 	rm -f /run/vm/reason
+	# Not `( ... ) || rc=$?`: that would turn off `set -e` in everything below it.
 	(
 		NONCE=$2
 		SCRIPT=${1##*/}
@@ -35,7 +36,8 @@ run_script() { # run_script PATH NONCE
 		trap 'printf "%s" "$CASE_REASON" >/run/vm/reason; run_cleanups' EXIT
 		# shellcheck source=/dev/null
 		. "$1"
-	) </dev/null || rc=$?
+	) </dev/null
+	rc=$?
 	[ ! -e /run/vm/reason ] || reason=$(</run/vm/reason)
 	vm_call script-end "$rc" "$reason" >/dev/null
 }

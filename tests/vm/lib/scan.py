@@ -28,6 +28,9 @@ REPORTS = re.compile("|".join((
 # Printed by the runner when the debug kernel's leak scan found something.
 LEAK = re.compile(r"^unreferenced object 0x")
 
+# The driver's last order to a guest past its deadline: what follows is no report.
+DUMP = "sysrq: Show"
+
 # What stock kernels say in these guests with no module of ours loaded. Each entry says why.
 ALLOWED = (
     # The switch that turns the reports off, echoed from the command line or announced.
@@ -55,6 +58,8 @@ def scan(log: Path, allow: dict[str, tuple[str, ...]]) -> list[Hit]:
         if found := CASE_LINE.search(line):
             case = found.group(1)
             continue
+        if DUMP in line:
+            break
         kernel = KERNEL_LINE.search(line)
         text = kernel.group(1) if kernel else ""
         if not (REPORTS.search(text) or LEAK.search(line)):

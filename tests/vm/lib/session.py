@@ -23,7 +23,7 @@ from report import NOT_OK, OK, SKIP, Report
 from scan import scan
 from script import Script
 
-BOOT_TIMEOUT_S = 240   # a debug kernel on a busy machine
+BOOT_TIMEOUT_S = 400   # a debug kernel on a busy machine
 HALT_TIMEOUT_S = 180   # the leak scan of a debug kernel
 DUMP_S = 5             # how long guests may take to print who is stuck
 EXIT_SKIP = 77
