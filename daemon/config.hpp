@@ -28,6 +28,7 @@ struct ControlConfig {
     std::uint16_t port = kDefaultControlPort;
     std::vector<std::string> listen; // addresses; empty: all, IPv6 and IPv4
     Auth auth = Auth::munge;
+    std::string munge_socket; // empty: munge's default
 };
 
 struct RdmaConfig {

@@ -21,10 +21,11 @@ std::uint64_t to_usec(Milliseconds delay)
     return static_cast<std::uint64_t>(delay.count()) * 1000;
 }
 
-// For calls that fail only by lack of memory or by misuse: there is nothing to go on with.
+// For calls that fail only by lack of memory or by misuse: there is nothing to go on with. ESTALE:
+// the loop has finished, nothing runs any more, and whoever is being torn down need not know.
 void must(int result, const char* call)
 {
-    if (result < 0) {
+    if (result < 0 && result != -ESTALE) {
         log::critical("{} failed: {}", call, std::strerror(-result));
         std::abort();
     }
@@ -84,11 +85,15 @@ void EventLoop::Source::reset()
 
 void EventLoop::Source::set_events(std::uint32_t events)
 {
+    if (!impl_ || impl_->source == nullptr)
+        return;
     must(sd_event_source_set_io_events(impl_->source, events), "sd_event_source_set_io_events");
 }
 
 void EventLoop::Source::rearm(Milliseconds delay)
 {
+    if (!impl_ || impl_->source == nullptr)
+        return;
     must(sd_event_source_set_time_relative(impl_->source, to_usec(delay)),
          "sd_event_source_set_time_relative");
     must(sd_event_source_set_enabled(impl_->source, SD_EVENT_ONESHOT),
@@ -97,6 +102,8 @@ void EventLoop::Source::rearm(Milliseconds delay)
 
 void EventLoop::Source::disarm()
 {
+    if (!impl_ || impl_->source == nullptr)
+        return;
     must(sd_event_source_set_enabled(impl_->source, SD_EVENT_OFF), "sd_event_source_set_enabled");
 }
 
@@ -155,7 +162,7 @@ EventLoop::Source EventLoop::add_timer(Milliseconds delay, Callback callback)
                                     delay.count() < 0 ? 0 : to_usec(delay), kTimerAccuracyUs,
                                     Source::Impl::on_time, impl.get()),
          "sd_event_add_time_relative");
-    if (delay.count() < 0)
+    if (delay.count() < 0 && impl->source != nullptr)
         must(sd_event_source_set_enabled(impl->source, SD_EVENT_OFF),
              "sd_event_source_set_enabled");
     return Source(std::move(impl));

@@ -56,6 +56,7 @@ void read_control(TableReader reader, ControlConfig& out)
     out.listen = ip_addresses(reader, "listen");
     if (const auto auth = reader.one_of("auth", {"munge", "none"}))
         out.auth = *auth == "none" ? Auth::none : Auth::munge;
+    out.munge_socket = reader.string("munge_socket").value_or("");
     reader.finish();
 }
 

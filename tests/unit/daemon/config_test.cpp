@@ -45,6 +45,7 @@ peers = ["gpu[01-03]", "extra"]
 port = 1
 listen = ["127.0.0.1", "::1"]
 auth = "none"
+munge_socket = "/run/m.sock"
 [rdma]
 port = 2
 devices = ["rxe0"]
@@ -105,6 +106,7 @@ flush_after_ms = 50
     CHECK(peer.request_timeout_ms == 500);
     CHECK(config.control.auth == smc::Auth::none);
     CHECK(config.control.listen.size() == 2);
+    CHECK(config.control.munge_socket == "/run/m.sock");
     CHECK_FALSE(config.rdma.windows);
     CHECK(config.limits.sessions_in == 8);
     CHECK(config.retry.window_ms == 3);

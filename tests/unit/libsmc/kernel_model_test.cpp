@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+// Copyright (c) 2026 The SMC authors
+//
+#include "kernel_model.hpp"
+
+#include <memory>
+
+#include <catch2/catch.hpp>
+#include <netlink/attr.h>
+#include <netlink/genl/genl.h>
+#include <netlink/msg.h>
+
+using namespace smc::client;
+
+namespace {
+
+struct MsgFree {
+    void operator()(nl_msg* msg) const { nlmsg_free(msg); }
+};
+
+// A message as the module builds it.
+class Message {
+public:
+    explicit Message(int cmd) : msg_(nlmsg_alloc())
+    {
+        genlmsg_put(msg_.get(), 0, 0, 0x20, 0, 0, static_cast<uint8_t>(cmd), SMCFS_GENL_VERSION);
+    }
+    Message& u8(int attr, uint8_t value) { return done(nla_put_u8(msg_.get(), attr, value)); }
+    Message& u32(int attr, uint32_t value) { return done(nla_put_u32(msg_.get(), attr, value)); }
+    Message& u64(int attr, uint64_t value) { return done(nla_put_u64(msg_.get(), attr, value)); }
+    Message& text(int attr, const char* value) { return done(nla_put_string(msg_.get(), attr, value)); }
+    Message& bytes(int attr, const std::string& value)
+    {
+        return done(nla_put(msg_.get(), attr, static_cast<int>(value.size()), value.data()));
+    }
+    nl_msg* raw() { return msg_.get(); }
+    [[nodiscard]] const nlmsghdr* get() const { return nlmsg_hdr(msg_.get()); }
+
+private:
+    Message& done(int err)
+    {
+        REQUIRE(err == 0);
+        return *this;
+    }
+    std::unique_ptr<nl_msg, MsgFree> msg_;
+};
+
+} // namespace
+
+TEST_CASE("a region's message becomes a value, counters by name", "[kernel]")
+{
+    Message msg(SMCFS_CMD_REGION_GET);
+    msg.u64(SMCFS_A_REGION_ID, 7)
+        .text(SMCFS_A_NODE, "gpu3")
+        .text(SMCFS_A_NAME, "job/params")
+        .u64(SMCFS_A_SIZE, uint64_t{5} << 30)
+        .u32(SMCFS_A_STATE, SMCFS_REGION_DEGRADED)
+        .u32(SMCFS_A_ERRNO, ETIMEDOUT)
+        .text(SMCFS_A_REASON, "session lost")
+        .u8(SMCFS_A_CTO, 0)
+        .u32(SMCFS_A_FLUSH_AFTER_MS, 250)
+        .u64(SMCFS_A_DIRTY_BYTES, 8192)
+        .u32(SMCFS_A_OLDEST_MS, 42);
+    nlattr* nest = nla_nest_start(msg.raw(), SMCFS_A_STATS);
+    nla_put_u64(msg.raw(), SMCFS_STAT_FETCH_OPS, 3);
+    nla_put_u64(msg.raw(), SMCFS_STAT_FLUSH_BYTES, 4096);
+    nla_put_u64(msg.raw(), SMCFS_STAT_MAX + 5, 9); // of a later module
+    nla_nest_end(msg.raw(), nest);
+
+    auto region = parse_region(msg.get());
+    REQUIRE(region);
+    CHECK(region->id == 7);
+    CHECK(region->node == "gpu3");
+    CHECK(region->name == "job/params");
+    CHECK(region->size_bytes == uint64_t{5} << 30);
+    CHECK(region_state_name(region->state) == "degraded");
+    CHECK(region->error == ETIMEDOUT);
+    CHECK(region->reason == "session lost");
+    CHECK(region->cto == false);
+    CHECK(region->flush_after_ms == 250);
+    CHECK(region->dirty_bytes == 8192);
+    CHECK(region->oldest_ms == 42);
+    CHECK(region->stats == Stats{{"fetch_ops", 3}, {"flush_bytes", 4096}});
+}
+
+TEST_CASE("attributes that a later module adds are passed over", "[kernel]")
+{
+    Message msg(SMCFS_CMD_REGION_GET);
+    msg.u64(SMCFS_A_REGION_ID, 7).u32(SMCFS_A_MAX + 1, 1).u32(SMCFS_A_MAX + 200, 1);
+    auto region = parse_region(msg.get());
+    REQUIRE(region);
+    CHECK(region->id == 7);
+    CHECK_FALSE(region->cto);
+}
+
+TEST_CASE("messages that lack what they are about are EPROTO", "[kernel]")
+{
+    CHECK(parse_region(Message(SMCFS_CMD_REGION_GET).get()).error().code == EPROTO);
+    CHECK(parse_session(Message(SMCFS_CMD_SESSION_GET).get()).error().code == EPROTO);
+    CHECK(parse_peer(Message(SMCFS_CMD_PEER_GET).get()).error().code == EPROTO);
+}
+
+TEST_CASE("attributes that are too short are EPROTO, not read past their end", "[kernel]")
+{
+    Message id(SMCFS_CMD_REGION_GET);
+    id.u32(SMCFS_A_REGION_ID, 7);
+    CHECK(parse_region(id.get()).error().code == EPROTO);
+
+    Message state(SMCFS_CMD_SESSION_GET);
+    state.u64(SMCFS_A_SESSION_ID, 7).u8(SMCFS_A_STATE, 1);
+    CHECK(parse_session(state.get()).error().code == EPROTO);
+
+    Message name(SMCFS_CMD_PEER_GET);
+    name.bytes(SMCFS_A_NODE, std::string("gpu3")); // without the NUL: read by its length
+    auto peer = parse_peer(name.get());
+    REQUIRE(peer);
+    CHECK(peer->node == "gpu3");
+}
+
+TEST_CASE("events say of what they are, others are not taken for them", "[kernel]")
+{
+    Message session(SMCFS_CMD_EVENT_SESSION);
+    session.u64(SMCFS_A_SESSION_ID, 9).text(SMCFS_A_NODE, "gpu3").u32(SMCFS_A_STATE, SMCFS_SESSION_DEAD);
+    auto event = parse_event(session.get());
+    REQUIRE(event);
+    CHECK(event->kind == KernelEvent::Kind::session);
+    CHECK(session_state_name(event->state) == "dead");
+
+    CHECK(parse_event(Message(SMCFS_CMD_UPCALL_BIND).get()).error().code == EOPNOTSUPP);
+}
+
+TEST_CASE("states out of range have a name", "[kernel]")
+{
+    for (uint32_t state : {0U, 100U, UINT32_MAX}) {
+        CHECK(region_state_name(state) == "unknown");
+        CHECK(session_state_name(state) == "unknown");
+        CHECK(writer_state_name(state) == "unknown");
+        CHECK(writers_name(state) == "unknown");
+    }
+    CHECK(writers_name(SMCFS_WRITERS_EXCLUSIVE) == "exclusive");
+    CHECK(writer_state_name(SMCFS_WRITER_HELD) == "held");
+}
