@@ -59,8 +59,9 @@ static int cm_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		cm_step_done(ep, 0, NULL);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		/* How many READs the target lets us have, as its accept said. */
-		if (ep->role == SMCFS_CM_QP_READ && !event->param.conn.initiator_depth)
+		/* How many READs the target lets us have, as its accept said; not so with iWARP. */
+		if (ep->role == SMCFS_CM_QP_READ && rdma_cap_ib_cm(id->device, id->port_num) &&
+		    !event->param.conn.initiator_depth)
 			cm_step_done(ep, -EPROTO, "the target accepts no RDMA READ");
 		else
 			cm_step_done(ep, 0, NULL);

@@ -19,7 +19,7 @@
  *
  * Abort is the one way out of the first two: by a failed request, an event of the connection
  * manager or the device, the watchdog, a failed connect, or the daemon. destroy_work alone leads
- * to DEAD. Each edge is one trace event and one netlink event.
+ * to DEAD. Each edge is one trace event, and one netlink event for the daemon.
  */
 #define pr_fmt(fmt) "smcfs: " fmt
 
@@ -212,8 +212,8 @@ static void session_connect_work(struct work_struct *work)
 	spin_unlock_bh(&session->lock);
 	if (err)
 		goto out;
-	pr_info("session 0x%llx to %s is live, device %s\n", session->params.id,
-		session->params.node, session->device);
+	pr_info_ratelimited("session 0x%llx to %s is live, device %s\n", session->params.id,
+			    session->params.node, session->device);
 	session_arm(session);
 	smcfs_event_session(session);
 out:
@@ -231,8 +231,8 @@ static void session_destroy_work(struct work_struct *work)
 	/* Abort woke it. From here on nobody else uses the endpoints but submit and completion. */
 	cancel_work_sync(&session->connect_work);
 	cancel_delayed_work_sync(&session->watchdog);
-	pr_info("session 0x%llx to %s is lost: %s\n", session->params.id, session->params.node,
-		session->reason);
+	pr_info_ratelimited("session 0x%llx to %s is lost: %s\n", session->params.id,
+			    session->params.node, session->reason);
 	smcfs_event_session(session);
 
 	/* Before the first request fails, so that who retries finds the region DEGRADED. */

@@ -36,8 +36,8 @@
 /* One transfer: so many local segments and, at worst, as many work requests. */
 #define SMCFS_XFER_SEGS_MAX	32
 /*
- * And so many bytes, so that progress shows in time: 4 MiB take 0.3 ms at 100 Gb/s, and one second,
- * the usual request timeout, at 34 Mb/s. A single piece into an empty transfer may be longer.
+ * And so many bytes: the largest folio with room to spare, so that an empty transfer takes any.
+ * Owners stay well below, since a transfer is the step in which the watchdog sees progress.
  */
 #define SMCFS_XFER_BYTES_MAX	(4U << 20)
 /* The watchdog looks so often per request timeout. */
@@ -108,8 +108,8 @@ struct smcfs_xfer {
 
 	/*
 	 * READ: softirq or process; WRITE: process (work queue). @err is 0 or a negative errno
-	 * (-EIO a failed request, -ENOTCONN not posted, session not live). Must not sleep for READ. The
-	 * owner frees the xfer with smcfs_xfer_free() in it or later. An error comes only after
+	 * (-EIO a failed request, -ENOTCONN not posted, session not live). Must not sleep for READ.
+	 * The owner frees the xfer with smcfs_xfer_free() in it or later. An error comes only after
 	 * smcfs_region_session_lost(), from the session's destroy_work or from submit itself (which
 	 * also reports memory that cannot be DMA mapped as -EIO, with the session live).
 	 */
@@ -119,9 +119,9 @@ struct smcfs_xfer {
 };
 
 /*
- * Context: process. @gfp GFP_NOFS: may wait for a free one of the pool, never NULL. Whoever holds one
- * submits or frees it before it asks for the next: threads that collect several drain the pool and
- * wait for each other.
+ * Context: process. @gfp GFP_NOFS: may wait for a free one of the pool, never NULL. Whoever holds
+ * one submits or frees it before it asks for the next: threads that collect several drain the pool
+ * and wait for each other.
  */
 struct smcfs_xfer *smcfs_xfer_alloc(struct smcfs_grant *grant, enum smcfs_xfer_op op, gfp_t gfp);
 
@@ -154,7 +154,7 @@ struct smcfs_ep {
 	struct completion	cm_done;	/* a connect step finished, or abort */
 	int			cm_err;		/* [cm_done] of that step */
 	const char		*cm_msg;	/* [cm_done] more on cm_err for people, or NULL */
-	u8			device_event;	/* enum ib_event_type + 1 of a broken QP; READ_ONCE */
+	u8			device_event;	/* READ_ONCE; ib_event_type + 1 of a broken QP */
 	u64			watched_ns;	/* [watchdog] progress_ns at its last tick */
 	unsigned int		stalled;	/* [watchdog] ticks without progress in a row */
 
@@ -165,7 +165,7 @@ struct smcfs_ep {
 	struct list_head	inflight;	/* [lock] posted, oldest first */
 	unsigned int		nr_waiting;	/* [lock] */
 	unsigned int		nr_inflight;	/* [lock] */
-	u64			progress_ns;	/* [lock] last completion, or first post after idle */
+	u64			progress_ns;	/* [lock] last completion, or post after idle */
 };
 
 /* For people: "read" or "bulk". */
