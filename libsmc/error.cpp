@@ -13,12 +13,10 @@ namespace {
 const char* sentence(int err)
 {
     switch (err) {
-    case 0:
-        return "success";
+    case 0: return "success";
     case ENOTCONN:
         return "the local daemon smcfsd is not running: start it with systemctl start smcfsd";
-    case EHOSTUNREACH:
-        return "the peer cannot be reached: see smcctl peers, then smcctl ping NODE";
+    case EHOSTUNREACH: return "the peer cannot be reached: see smcctl peers, then smcctl ping NODE";
     case ECONNREFUSED:
         return "the peer refused the connection: see that smcfsd runs there, then smcctl ping NODE";
     case ETIMEDOUT:
@@ -27,15 +25,15 @@ const char* sentence(int err)
         return "the local daemon smcfsd stopped while it was asked: try again, see journalctl -u "
                "smcfsd";
     case EBUSY:
-        return "another session holds the writing right, or the region is in use: smcctl sessions on "
+        return "another session holds the writing right, or the region is in use: smcctl sessions "
+               "on "
                "the target names the holder, smcctl ps here the programs";
     case EROFS:
         return "the region is read-only: attach it with SMC_ATTACH_READONLY, or export it anew "
                "without --readonly";
     case ENOSPC:
         return "the range ends past the region's end: a region has a fixed size and does not grow";
-    case ERANGE:
-        return "the range ends past the attached range: see smc_size() and smcctl regions";
+    case ERANGE: return "the range ends past the attached range: see smc_size() and smcctl regions";
     case EPERM:
         return "not permitted: a region's size cannot be changed, and changing settings needs root";
     case EACCES:
@@ -48,34 +46,30 @@ const char* sentence(int err)
         return "the region has been replaced, revoked or detached by force: detach, then attach "
                "again";
     case ENOENT:
-        return "no such node or region: see smcctl peers for the nodes, ls /smc/NODE for the regions";
+        return "no such node or region: see smcctl peers for the nodes, ls /smc/NODE for the "
+               "regions";
     case EISDIR:
         return "this is the beginning of several regions' names: give the whole name, see ls";
     case ENODEV:
         return "not on smcfs: run modprobe smcfs and mount -t smcfs smcfs /smc, and name a region "
                "below /smc";
-    case EBADF:
-        return "the region was attached with SMC_ATTACH_READONLY: attach it without";
+    case EBADF: return "the region was attached with SMC_ATTACH_READONLY: attach it without";
     case EINVAL:
         return "an argument is invalid: names are NODE:NAME or /smc/NODE/NAME, offsets to map are "
                "multiples of the page size";
-    case ENAMETOOLONG:
-        return "the name is too long: 63 bytes for a node, 191 for a region";
+    case ENAMETOOLONG: return "the name is too long: 63 bytes for a node, 191 for a region";
     case E2BIG:
         return "the options hold members that this libsmc does not know: install a newer libsmc";
     case ENOMEM:
         return "out of memory or address space: map less of the region, or raise ulimit -v";
     case EPROTO:
-        return "daemon, module and library do not understand each other: see smcctl doctor for their "
+        return "daemon, module and library do not understand each other: see smcctl doctor for "
+               "their "
                "versions";
-    case EOPNOTSUPP:
-        return "this kind of region or device does not support it: see smcctl doctor";
-    case EMFILE:
-        return "the process has too many open files: raise ulimit -n";
-    case EFAULT:
-        return "the buffer is not in the process's memory";
-    default:
-        return nullptr;
+    case EOPNOTSUPP: return "this kind of region or device does not support it: see smcctl doctor";
+    case EMFILE: return "the process has too many open files: raise ulimit -n";
+    case EFAULT: return "the buffer is not in the process's memory";
+    default: return nullptr;
     }
 }
 
@@ -88,6 +82,7 @@ const char* smc_strerror(int err)
         return "unknown error";
     if (const char* text = sentence(static_cast<int>(positive)))
         return text;
-    const char* text = strerrordesc_np(static_cast<int>(positive)); // NULL if unknown; no allocation
+    const char* text =
+        strerrordesc_np(static_cast<int>(positive)); // NULL if unknown; no allocation
     return text ? text : "unknown error";
 }

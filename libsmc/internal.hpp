@@ -24,7 +24,8 @@ struct smc_region {
 namespace smc::abi {
 
 // Nothing thrown may cross the C ABI.
-template <class F> int guarded(F&& function) noexcept
+template <class F>
+int guarded(F&& function) noexcept
 {
     try {
         return function();

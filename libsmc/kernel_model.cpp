@@ -20,7 +20,8 @@ using Attrs = std::array<nlattr*, SMCFS_A_MAX + 1>;
 std::array<nla_policy, SMCFS_A_MAX + 1> make_policy()
 {
     std::array<nla_policy, SMCFS_A_MAX + 1> policy{};
-    for (int attr : {SMCFS_A_NODE, SMCFS_A_NAME, SMCFS_A_REASON, SMCFS_A_RDMA_DEVICE, SMCFS_A_VERSION})
+    for (int attr :
+         {SMCFS_A_NODE, SMCFS_A_NAME, SMCFS_A_REASON, SMCFS_A_RDMA_DEVICE, SMCFS_A_VERSION})
         policy[attr].type = NLA_STRING;
     for (int attr : {SMCFS_A_SESSION_ID, SMCFS_A_REGION_ID, SMCFS_A_GENERATION, SMCFS_A_SIZE,
                      SMCFS_A_DIRTY_BYTES, SMCFS_A_WRITEBACK_BYTES, SMCFS_A_CACHED_BYTES,
@@ -44,10 +45,10 @@ Result<Attrs> parse_attrs(const nlmsghdr* msg)
     auto* hdr = const_cast<nlmsghdr*>(msg);
     if (!genlmsg_valid_hdr(hdr, 0))
         return fail(EPROTO, "the kernel's answer is too short for a message of smcfs");
-    int err = genlmsg_parse(hdr, 0, attrs.data(), SMCFS_A_MAX,
-                            const_cast<nla_policy*>(policy.data()));
+    int err =
+        genlmsg_parse(hdr, 0, attrs.data(), SMCFS_A_MAX, const_cast<nla_policy*>(policy.data()));
     if (err < 0)
-        return fail(EPROTO, "the kernel's answer has a malformed attribute: module and tools are " 
+        return fail(EPROTO, "the kernel's answer has a malformed attribute: module and tools are "
                             "of different versions");
     return attrs;
 }
@@ -192,14 +193,9 @@ Result<KernelEvent> parse_event(const nlmsghdr* msg)
     KernelEvent event;
     auto* hdr = const_cast<nlmsghdr*>(msg);
     switch (genlmsg_hdr(hdr)->cmd) {
-    case SMCFS_CMD_EVENT_SESSION:
-        event.kind = KernelEvent::Kind::session;
-        break;
-    case SMCFS_CMD_EVENT_REGION:
-        event.kind = KernelEvent::Kind::region;
-        break;
-    default:
-        return fail(EOPNOTSUPP, "the kernel sent an event of an unknown kind");
+    case SMCFS_CMD_EVENT_SESSION: event.kind = KernelEvent::Kind::session; break;
+    case SMCFS_CMD_EVENT_REGION: event.kind = KernelEvent::Kind::region; break;
+    default: return fail(EOPNOTSUPP, "the kernel sent an event of an unknown kind");
     }
     event.node = get_string(attrs, SMCFS_A_NODE);
     event.name = get_string(attrs, SMCFS_A_NAME);
@@ -220,31 +216,31 @@ Result<uint64_t> parse_discarded(const nlmsghdr* msg)
 
 std::string_view session_state_name(uint32_t state)
 {
-    static constexpr std::string_view names[] = {"", "connecting", "live", "draining", "dead"};
-    static_assert(std::size(names) == __SMCFS_SESSION_STATE_MAX);
-    return name_of(names, state);
+    static constexpr std::string_view kNames[] = {"", "connecting", "live", "draining", "dead"};
+    static_assert(std::size(kNames) == __SMCFS_SESSION_STATE_MAX);
+    return name_of(kNames, state);
 }
 
 std::string_view region_state_name(uint32_t state)
 {
-    static constexpr std::string_view names[] = {"",         "binding", "active",
-                                                 "degraded", "failed",  "detaching"};
-    static_assert(std::size(names) == __SMCFS_REGION_STATE_MAX);
-    return name_of(names, state);
+    static constexpr std::string_view kNames[] = {"",         "binding", "active",
+                                                  "degraded", "failed",  "detaching"};
+    static_assert(std::size(kNames) == __SMCFS_REGION_STATE_MAX);
+    return name_of(kNames, state);
 }
 
 std::string_view writer_state_name(uint32_t state)
 {
-    static constexpr std::string_view names[] = {"", "none", "asking", "held"};
-    static_assert(std::size(names) == __SMCFS_WRITER_STATE_MAX);
-    return name_of(names, state);
+    static constexpr std::string_view kNames[] = {"", "none", "asking", "held"};
+    static_assert(std::size(kNames) == __SMCFS_WRITER_STATE_MAX);
+    return name_of(kNames, state);
 }
 
 std::string_view writers_name(uint32_t writers)
 {
-    static constexpr std::string_view names[] = {"", "exclusive"};
-    static_assert(std::size(names) == __SMCFS_WRITERS_MAX);
-    return name_of(names, writers);
+    static constexpr std::string_view kNames[] = {"", "exclusive"};
+    static_assert(std::size(kNames) == __SMCFS_WRITERS_MAX);
+    return name_of(kNames, writers);
 }
 
 } // namespace smc::client

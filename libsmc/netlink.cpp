@@ -58,7 +58,8 @@ std::string_view ext_ack_message(const nlmsghdr* hdr)
 Error kernel_error(int code, std::string_view words)
 {
     std::string what = "the kernel refused: ";
-    what += words.empty() ? std::string_view(std::strerror(code)) : words; // NOLINT(concurrency-mt-unsafe)
+    what += words.empty() ? std::string_view(std::strerror(code))
+                          : words; // NOLINT(concurrency-mt-unsafe)
     if (code == EPERM && words.empty())
         what += "; this needs root (CAP_NET_ADMIN)";
     return {code, std::move(what)};
@@ -86,7 +87,8 @@ int on_ack(nl_msg*, void* arg)
 int on_error(sockaddr_nl*, nlmsgerr* err, void* arg)
 {
     auto* exchange = static_cast<Exchange*>(arg);
-    const auto* hdr = reinterpret_cast<const nlmsghdr*>(reinterpret_cast<const char*>(err) - NLMSG_HDRLEN);
+    const auto* hdr =
+        reinterpret_cast<const nlmsghdr*>(reinterpret_cast<const char*>(err) - NLMSG_HDRLEN);
     try {
         exchange->error = kernel_error(-err->error, ext_ack_message(hdr));
     } catch (...) {
@@ -99,25 +101,27 @@ int on_error(sockaddr_nl*, nlmsgerr* err, void* arg)
 tl::unexpected<Error> netlink_failed(int nl_error, std::string what)
 {
     switch (-nl_error) {
-    case NLE_AGAIN:
-        return fail(ETIMEDOUT, what + ": smcfs did not answer");
+    case NLE_AGAIN: return fail(ETIMEDOUT, what + ": smcfs did not answer");
     case NLE_NOMEM:
         // From a full receive buffer as well as from the heap.
         return fail(ENOBUFS, what + ": out of buffer space, messages were lost");
-    case NLE_DUMP_INTR:
-        return fail(EAGAIN, what + ": the table changed while it was read");
+    case NLE_DUMP_INTR: return fail(EAGAIN, what + ": the table changed while it was read");
     case NLE_NOACCESS:
-    case NLE_PERM:
-        return fail(EPERM, what + ": this needs root (CAP_NET_ADMIN)");
-    default:
-        return fail(EPROTO, what + ": " + nl_geterror(nl_error));
+    case NLE_PERM: return fail(EPERM, what + ": this needs root (CAP_NET_ADMIN)");
+    default: return fail(EPROTO, what + ": " + nl_geterror(nl_error));
     }
 }
 
 } // namespace
 
-void Kernel::SockFree::operator()(nl_sock* sock) const { nl_socket_free(sock); }
-void Kernel::MsgFree::operator()(nl_msg* msg) const { nlmsg_free(msg); }
+void Kernel::SockFree::operator()(nl_sock* sock) const
+{
+    nl_socket_free(sock);
+}
+void Kernel::MsgFree::operator()(nl_msg* msg) const
+{
+    nlmsg_free(msg);
+}
 
 Result<Kernel> Kernel::open()
 {
@@ -173,7 +177,8 @@ Result<void> Kernel::transact(Msg msg, const OnMessage& on_message)
 }
 
 template <class T>
-Result<std::vector<T>> Kernel::dump(int cmd, Result<T> (*parse)(const nlmsghdr*), uint64_t region_id)
+Result<std::vector<T>> Kernel::dump(int cmd, Result<T> (*parse)(const nlmsghdr*),
+                                    uint64_t region_id)
 {
     for (int tries = 1;; tries++) {
         Msg msg = SMC_TRY(message(cmd, NLM_F_DUMP));
@@ -203,14 +208,20 @@ Result<KernelInfo> Kernel::info()
     return info;
 }
 
-Result<std::vector<PeerName>> Kernel::peers() { return dump(SMCFS_CMD_PEER_GET, parse_peer); }
+Result<std::vector<PeerName>> Kernel::peers()
+{
+    return dump(SMCFS_CMD_PEER_GET, parse_peer);
+}
 
 Result<std::vector<SessionInfo>> Kernel::sessions()
 {
     return dump(SMCFS_CMD_SESSION_GET, parse_session);
 }
 
-Result<std::vector<RegionInfo>> Kernel::regions() { return dump(SMCFS_CMD_REGION_GET, parse_region); }
+Result<std::vector<RegionInfo>> Kernel::regions()
+{
+    return dump(SMCFS_CMD_REGION_GET, parse_region);
+}
 
 Result<RegionInfo> Kernel::region(uint64_t id)
 {
@@ -265,7 +276,8 @@ Result<void> Kernel::subscribe()
     return {};
 }
 
-Result<std::optional<KernelEvent>> Kernel::next_event(std::chrono::milliseconds timeout, int stop_fd)
+Result<std::optional<KernelEvent>> Kernel::next_event(std::chrono::milliseconds timeout,
+                                                      int stop_fd)
 {
     using std::chrono::steady_clock;
     const auto deadline = steady_clock::now() + timeout;

@@ -57,7 +57,8 @@ private:
     Result<Msg> message(int cmd, int flags);
     Result<void> transact(Msg msg, const OnMessage& on_message);
     template <class T>
-    Result<std::vector<T>> dump(int cmd, Result<T> (*parse)(const nlmsghdr*), uint64_t region_id = 0);
+    Result<std::vector<T>> dump(int cmd, Result<T> (*parse)(const nlmsghdr*),
+                                uint64_t region_id = 0);
 
     Sock sock_;
     int family_;

@@ -39,7 +39,7 @@ bool is_smcfs(const struct statfs& fs)
 // daemon the kernel decides: regions that are bound are served on.
 int bind(const client::RegionName& name, uint32_t timeout_ms)
 {
-    struct statfs fs{};
+    struct statfs fs {};
     if (statfs(std::string(client::kMountPoint).c_str(), &fs) < 0 || !is_smcfs(fs))
         return -ENODEV;
     std::chrono::milliseconds timeout(timeout_ms);
@@ -75,7 +75,7 @@ int attach(const char* name, const smc_attach_opts* caller_opts, smc_region** ou
     Fd fd(open(path.c_str(), ((opts.flags & SMC_ATTACH_READONLY) ? O_RDONLY : O_RDWR) | O_CLOEXEC));
     if (!fd)
         return -errno;
-    struct statfs fs{};
+    struct statfs fs {};
     if (fstatfs(fd.get(), &fs) < 0)
         return -errno;
     if (!is_smcfs(fs))
@@ -113,7 +113,7 @@ int read_opts(const smc_attach_opts* opts, smc_attach_opts& out)
 
 int map_region(Fd fd, const smc_attach_opts& opts, smc_region** out)
 {
-    struct stat st{};
+    struct stat st {};
     if (fstat(fd.get(), &st) < 0)
         return -errno;
     if (S_ISDIR(st.st_mode))
@@ -127,8 +127,8 @@ int map_region(Fd fd, const smc_attach_opts& opts, smc_region** out)
     region->offset = opts.offset;
     region->region_id = st.st_ino;
     int prot = (opts.flags & SMC_ATTACH_READONLY) ? PROT_READ : PROT_READ | PROT_WRITE;
-    region->addr = mmap(nullptr, region->size, prot, MAP_SHARED, fd.get(),
-                        static_cast<off_t>(opts.offset));
+    region->addr =
+        mmap(nullptr, region->size, prot, MAP_SHARED, fd.get(), static_cast<off_t>(opts.offset));
     if (region->addr == MAP_FAILED)
         return -errno;
     region->fd = std::move(fd);
@@ -143,9 +143,15 @@ int smc_attach(const char* name, const smc_attach_opts* opts, smc_region** out)
     return smc::abi::guarded([&] { return smc::abi::attach(name, opts, out); });
 }
 
-void* smc_addr(const smc_region* region) { return region ? region->addr : nullptr; }
+void* smc_addr(const smc_region* region)
+{
+    return region ? region->addr : nullptr;
+}
 
-size_t smc_size(const smc_region* region) { return region ? region->size : 0; }
+size_t smc_size(const smc_region* region)
+{
+    return region ? region->size : 0;
+}
 
 int smc_detach(smc_region* region)
 {

@@ -21,7 +21,8 @@ static_assert(int{SMC_WRITER_HELD} == int{SMCFS_WRITER_HELD});
 
 namespace {
 
-template <size_t N> void copy_text(char (&out)[N], const std::string& text)
+template <size_t N>
+void copy_text(char (&out)[N], const std::string& text)
 {
     size_t length = std::min(text.size(), N - 1);
     std::memcpy(out, text.data(), length);

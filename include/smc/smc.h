@@ -142,6 +142,7 @@ SMC_API int smc_attach(const char *name, const struct smc_attach_opts *opts, smc
 
 /**
  * smc_addr - the first mapped byte
+ * @region: from smc_attach().
  *
  * Return: an address, aligned to a page; valid until smc_detach(). NULL for a NULL handle.
  */
@@ -149,6 +150,7 @@ SMC_API void *smc_addr(const smc_region *region);
 
 /**
  * smc_size - how many bytes are mapped, exactly
+ * @region: from smc_attach().
  *
  * Loads and stores between this and the end of its last page reach nobody.
  *
@@ -158,6 +160,7 @@ SMC_API size_t smc_size(const smc_region *region);
 
 /**
  * smc_barrier - send every change, and wait until it has arrived
+ * @region: from smc_attach().
  *
  * When 0 is returned, every change made to the attached range before the call (through any mapping or
  * file of this node: stores, write(2), smc_store()) is in the target's memory and visible to the
@@ -173,11 +176,18 @@ SMC_API int smc_barrier(smc_region *region);
 
 /**
  * smc_barrier_range - smc_barrier() for a part; rounded outward to pages
+ * @region: from smc_attach().
+ * @offset: first byte.
+ * @length: bytes; 0: none, the call does nothing.
+ *
+ * Return: as smc_barrier(); -ERANGE.
  */
 SMC_API int smc_barrier_range(smc_region *region, uint64_t offset, uint64_t length);
 
 /**
  * smc_acquire - see what the other side has changed
+ * @region: from smc_attach().
+ * @offset: first byte.
  * @length: bytes; 0: to the end of the attached range.
  *
  * Loads that begin after the call see the target's memory as it was at the call or later. Rounded
@@ -190,7 +200,10 @@ SMC_API int smc_acquire(smc_region *region, uint64_t offset, uint64_t length);
 
 /**
  * smc_store - store bytes that are sent whether they differ or not
+ * @region: from smc_attach().
+ * @offset: first byte in the region.
  * @buf: @length bytes to copy; need not be aligned.
+ * @length: bytes.
  *
  * Exactly these bytes are owed to the target at the next barrier, even if the pages here hold the
  * same values already. Use it for flags that the other side resets. Not atomic towards
@@ -203,7 +216,10 @@ SMC_API int smc_store(smc_region *region, uint64_t offset, const void *buf, size
 
 /**
  * smc_load - copy bytes out, with an error where a load would raise SIGBUS
+ * @region: from smc_attach().
+ * @offset: first byte in the region.
  * @buf: room for @length bytes; its content is undefined on failure.
+ * @length: bytes.
  *
  * Sees what a load sees: the pages of this node. Acquire first to see the peer's changes.
  *
@@ -213,6 +229,7 @@ SMC_API int smc_load(smc_region *region, uint64_t offset, void *buf, size_t leng
 
 /**
  * smc_status - ask the kernel for the region's state
+ * @region: from smc_attach().
  * @info: @info->size is set by the caller, the rest is filled in.
  *
  * Speaks to the kernel, not to the daemon: works while the daemon is down.
@@ -224,6 +241,7 @@ SMC_API int smc_status(const smc_region *region, struct smc_status_info *info);
 
 /**
  * smc_detach - unmap, close, free the handle
+ * @region: from smc_attach(), or NULL.
  *
  * Close writes back what is dirty, but only a barrier that returned 0 promises that it has arrived:
  * call smc_barrier() first. The region stays bound for other users.

@@ -29,8 +29,12 @@ inline const std::error_category& error_category() noexcept
 {
     struct Category final : std::error_category {
         [[nodiscard]] const char* name() const noexcept override { return "smc"; }
-        [[nodiscard]] std::string message(int value) const override { return ::smc_strerror(value); }
-        [[nodiscard]] std::error_condition default_error_condition(int value) const noexcept override
+        [[nodiscard]] std::string message(int value) const override
+        {
+            return ::smc_strerror(value);
+        }
+        [[nodiscard]] std::error_condition
+        default_error_condition(int value) const noexcept override
         {
             return {value, std::generic_category()};
         }
@@ -43,8 +47,8 @@ enum class Access { read_write, read_only };
 
 struct AttachOptions {
     Access access = Access::read_write;
-    std::uint64_t offset = 0; // bytes, a multiple of the page size
-    std::uint64_t length = 0; // bytes; 0: to the region's end
+    std::uint64_t offset = 0;     // bytes, a multiple of the page size
+    std::uint64_t length = 0;     // bytes; 0: to the region's end
     std::uint32_t timeout_ms = 0; // 0: SMC_TIMEOUT_MS_DEFAULT
 };
 

@@ -69,8 +69,8 @@ Result<client::RegionInfo> Context::attached(client::Kernel& kernel, const Regio
         if (region.node == name.node && region.name == name.name)
             return std::move(region);
     }
-    return fail(ENOENT, "region " + name.text() + " is not attached on this node: open " + name.path() +
-                            " or run smcctl attach " + name.text());
+    return fail(ENOENT, "region " + name.text() + " is not attached on this node: open " +
+                            name.path() + " or run smcctl attach " + name.text());
 }
 
 CLI::App* add_verb(CLI::App& app, Context& context, const std::string& verb,
@@ -127,8 +127,9 @@ int run(const std::vector<std::string>& args, std::ostream& out, std::ostream& e
         ->type_name("SECONDS")
         ->capture_default_str();
     app.require_subcommand(1);
-    app.footer("Sizes take K, M, G and T (powers of 1024). Exit status: 0 ok, 1 failed, 2 usage. See "
-               "smcctl(8).");
+    app.footer(
+        "Sizes take K, M, G and T (powers of 1024). Exit status: 0 ok, 1 failed, 2 usage. See "
+        "smcctl(8).");
 
     add_status(app, context);
     add_exports(app, context);
@@ -142,8 +143,9 @@ int run(const std::vector<std::string>& args, std::ostream& out, std::ostream& e
     add_doctor(app, context);
 
     try {
-        app.parse(std::vector<std::string>(args.rbegin(), args.rend())); // CLI11 takes them reversed
-    } catch (const CLI::Success& success) {                            // --help, --version
+        app.parse(
+            std::vector<std::string>(args.rbegin(), args.rend())); // CLI11 takes them reversed
+    } catch (const CLI::Success& success) {                        // --help, --version
         return app.exit(success, out, err);
     } catch (const CLI::ParseError& error) {
         auto unknown = app.remaining();

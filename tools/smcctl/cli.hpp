@@ -44,7 +44,10 @@ struct Context {
     [[nodiscard]] Output output() const { return {out, json}; }
     void note(std::string_view text) const; // on stderr
 
-    [[nodiscard]] std::chrono::milliseconds timeout() const { return std::chrono::seconds(timeout_s); }
+    [[nodiscard]] std::chrono::milliseconds timeout() const
+    {
+        return std::chrono::seconds(timeout_s);
+    }
     [[nodiscard]] Result<client::DaemonClient> daemon() const;
 
     // extra: how long the answer may take beyond timeout_s, when it depends on somebody else.

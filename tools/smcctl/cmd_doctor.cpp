@@ -64,8 +64,10 @@ void check_kernel(Seen& seen)
     if (info->daemon_present)
         seen.add(Level::ok, "kernel link", "a daemon takes the kernel's requests");
     else
-        seen.add(Level::fail, "kernel link", "no daemon takes the kernel's requests: regions that are "
-                 "not attached yet cannot be", "run systemctl restart smcfsd");
+        seen.add(Level::fail, "kernel link",
+                 "no daemon takes the kernel's requests: regions that are "
+                 "not attached yet cannot be",
+                 "run systemctl restart smcfsd");
     check_regions(seen, *kernel);
 }
 
@@ -97,13 +99,15 @@ void check_daemon(Seen& seen, const Context& context)
 {
     auto status = context.ask("status");
     if (!status && status.error().code == ENOTCONN)
-        return seen.add(Level::fail, "daemon", "smcfsd is not running: nobody listens on " + context.socket,
+        return seen.add(Level::fail, "daemon",
+                        "smcfsd is not running: nobody listens on " + context.socket,
                         "run systemctl start smcfsd, then see journalctl -u smcfsd");
     if (!status)
         return seen.add(Level::fail, "daemon", status.error().what, "see journalctl -u smcfsd");
     seen.daemon = std::move(*status);
-    seen.add(Level::ok, "daemon", "smcfsd answers, process " + cell(*seen.daemon, {"pid", ""}) +
-                                      ", node " + cell(*seen.daemon, {"node", ""}));
+    seen.add(Level::ok, "daemon",
+             "smcfsd answers, process " + cell(*seen.daemon, {"pid", ""}) + ", node " +
+                 cell(*seen.daemon, {"node", ""}));
     check_exports(seen, context);
     check_peers(seen, context);
     if (auto pid = client::get_uint(*seen.daemon, "pid")) {
@@ -117,20 +121,19 @@ void check_daemon(Seen& seen, const Context& context)
 void check_authentication(Seen& seen)
 {
     if (seen.daemon && seen.daemon->value("auth", Json()) == "none")
-        return seen.add(Level::warn, "authentication", "auth = \"none\": every host that reaches this "
-                        "node may use its regions", "set auth = \"munge\" outside test networks");
+        return seen.add(Level::warn, "authentication",
+                        "auth = \"none\": every host that reaches this "
+                        "node may use its regions",
+                        "set auth = \"munge\" outside test networks");
     seen.findings.push_back(check_munge());
 }
 
 std::string_view level_name(Level level)
 {
     switch (level) {
-    case Level::ok:
-        return "ok";
-    case Level::warn:
-        return "warn";
-    case Level::fail:
-        break;
+    case Level::ok: return "ok";
+    case Level::warn: return "warn";
+    case Level::fail: break;
     }
     return "FAIL";
 }
@@ -157,8 +160,8 @@ Result<int> doctor(const Context& context)
                         {"thing", finding.thing},
                         {"finding", finding.finding},
                         {"remedy", finding.remedy.empty() ? Json() : Json(finding.remedy)}});
-        out.line(level + std::string(6 - level.size(), ' ') + finding.thing + ": " + finding.finding +
-                 (finding.remedy.empty() ? "" : "; " + finding.remedy));
+        out.line(level + std::string(6 - level.size(), ' ') + finding.thing + ": " +
+                 finding.finding + (finding.remedy.empty() ? "" : "; " + finding.remedy));
     }
     out.model({{"ok", !failed}, {"checks", rows}});
     return failed ? 1 : 0;

@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kLookAgain{1};
 
 struct EventArgs {
     bool follow = false;
-    uint64_t count = 0; // 0: no limit
+    uint64_t count = 0;   // 0: no limit
     unsigned seconds = 0; // 0: no limit
 };
 
@@ -32,8 +32,7 @@ public:
         : left_(args.count != 0 ? args.count : UINT64_MAX),
           until_(args.seconds != 0 ? steady_clock::now() + std::chrono::seconds(args.seconds)
                                    : steady_clock::time_point::max())
-    {
-    }
+    {}
     void took_one() { left_--; }
     [[nodiscard]] bool reached() const { return left_ == 0 || steady_clock::now() >= until_; }
     [[nodiscard]] std::chrono::milliseconds wait(std::chrono::milliseconds most) const
@@ -152,7 +151,8 @@ void add_events(CLI::App& app, Context& context)
     CLI::App* verb = add_verb(app, context, "events", "Write events as they happen",
                               [&context, args] { return events(context, *args); });
     verb->add_flag("-f,--follow", args->follow, "Go on when the daemon stops or restarts");
-    verb->add_option("-n,--count", args->count, "Stop after so many events [never]")->type_name("N");
+    verb->add_option("-n,--count", args->count, "Stop after so many events [never]")
+        ->type_name("N");
     verb->add_option("--seconds", args->seconds, "Stop after so long [never]")
         ->check(CLI::Range(1U, 86400U))
         ->type_name("SECONDS");

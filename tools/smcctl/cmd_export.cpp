@@ -103,8 +103,9 @@ void add_exports(CLI::App& app, Context& context)
         ->check(valid_name)
         ->type_name("NAME");
     CLI::Option* host = add_size(*verb, "--host", args->host_bytes, "New memory of the daemon");
-    CLI::Option* file = verb->add_option("--file", args->file, "An existing file or shared memory object")
-                            ->type_name("PATH");
+    CLI::Option* file =
+        verb->add_option("--file", args->file, "An existing file or shared memory object")
+            ->type_name("PATH");
     host->excludes(file);
     verb->add_flag("--hugepages", args->hugepages, "Back --host by huge pages")->needs(host);
     add_size(*verb, "--offset", args->offset, "Where the region begins in --file [0]")->needs(file);
@@ -125,7 +126,10 @@ void add_exports(CLI::App& app, Context& context)
     CLI::App* un = add_verb(app, context, "unexport",
                             "Withdraw a region: it is revoked on every node before this returns",
                             [&context, name] { return do_unexport(context, *name); });
-    un->add_option("name", *name, "Name of the region")->required()->check(valid_name)->type_name("NAME");
+    un->add_option("name", *name, "Name of the region")
+        ->required()
+        ->check(valid_name)
+        ->type_name("NAME");
 }
 
 } // namespace smc::ctl

@@ -16,17 +16,19 @@ namespace {
 constexpr uint64_t kFlushAfterMsMax = 3600000;
 
 struct Param {
-    const char* key;      // in the region's model, and on the command line
-    bool settable;        // else it comes with the export
-    Json default_value;   // of what is settable
+    const char* key;    // in the region's model, and on the command line
+    bool settable;      // else it comes with the export
+    Json default_value; // of what is settable
 };
 
 const std::vector<Param>& params()
 {
     static const std::vector<Param> list = {
-        {"cto", true, true},           {"flush_after_ms", true, 100U}, {"generation", false, {}},
-        {"gid", false, {}},            {"mode", false, {}},            {"readonly", false, {}},
-        {"size", false, {}},           {"uid", false, {}},             {"writers", false, {}},
+        {"cto", true, true},       {"flush_after_ms", true, 100U},
+        {"generation", false, {}}, {"gid", false, {}},
+        {"mode", false, {}},       {"readonly", false, {}},
+        {"size", false, {}},       {"uid", false, {}},
+        {"writers", false, {}},
     };
     return list;
 }
@@ -91,10 +93,9 @@ Result<int> get(const Context& context, const GetArgs& args)
             if (row["key"] == "mode")
                 row["value"] = cell(row, {"value", "", As::octal});
         }
-        out.table(rows, {{"key", "KEY"},
-                         {"value", "VALUE"},
-                         {"origin", "ORIGIN"},
-                         {"settable", "CAN BE SET"}});
+        out.table(
+            rows,
+            {{"key", "KEY"}, {"value", "VALUE"}, {"origin", "ORIGIN"}, {"settable", "CAN BE SET"}});
     }
     return 0;
 }
@@ -111,7 +112,8 @@ Result<void> apply(client::RegionSettings& settings, const std::string& assignme
     } else if (key == "flush_after_ms") {
         uint64_t ms = SMC_TRY(parse_count(value, kFlushAfterMsMax));
         if (ms == 0)
-            return fail(EINVAL, "flush_after_ms must be from 1 to " + std::to_string(kFlushAfterMsMax));
+            return fail(EINVAL,
+                        "flush_after_ms must be from 1 to " + std::to_string(kFlushAfterMsMax));
         settings.flush_after_ms = static_cast<uint32_t>(ms);
     } else {
         return fail(EINVAL, "\"" + key + "\" cannot be set: the keys are " + known_keys(true));
@@ -160,16 +162,18 @@ Result<int> set(const Context& context, const SetArgs& args)
 void add_params(CLI::App& app, Context& context)
 {
     auto get_args = std::make_shared<GetArgs>();
-    CLI::App* get_verb = add_verb(app, context, "get", "Parameters of an attached region, and their origin",
-                                  [&context, get_args] { return get(context, *get_args); });
+    CLI::App* get_verb =
+        add_verb(app, context, "get", "Parameters of an attached region, and their origin",
+                 [&context, get_args] { return get(context, *get_args); });
     add_region(*get_verb, get_args->region)->required();
     get_verb->add_option("key", get_args->key, "Only this: " + known_keys(false))
         ->check(key_valid)
         ->type_name("KEY");
 
     auto set_args = std::make_shared<SetArgs>();
-    CLI::App* set_verb = add_verb(app, context, "set", "Change parameters of an attached region (root)",
-                                  [&context, set_args] { return set(context, *set_args); });
+    CLI::App* set_verb =
+        add_verb(app, context, "set", "Change parameters of an attached region (root)",
+                 [&context, set_args] { return set(context, *set_args); });
     add_region(*set_verb, set_args->region)->required();
     set_verb->add_option("assignment", set_args->assignments, "Of " + known_keys(true))
         ->required()

@@ -62,8 +62,8 @@ Result<int> sessions(const Context& context)
     auto answer = SMC_TRY(context.ask_if_running("sessions"));
     KernelSessions from_kernel = SMC_TRY(kernel_sessions());
     Json in = answer ? answer->value("in", Json::array()) : Json();
-    Json out_rows =
-        outgoing(answer ? answer->value("out", Json::array()) : Json::array(), std::move(from_kernel));
+    Json out_rows = outgoing(answer ? answer->value("out", Json::array()) : Json::array(),
+                             std::move(from_kernel));
     Json model = {{"in", std::move(in)}, {"out", std::move(out_rows)}};
     Output out = context.output();
     out.model(model);
@@ -168,15 +168,16 @@ std::string valid_node(const std::string& node)
 
 void add_peers(CLI::App& app, Context& context)
 {
-    add_verb(app, context, "sessions", "Sessions with other nodes, and who holds which writing right",
+    add_verb(app, context, "sessions",
+             "Sessions with other nodes, and who holds which writing right",
              [&context] { return sessions(context); });
     add_verb(app, context, "peers", "Nodes that this node may contact, and how that went",
              [&context] { return peers(context); });
 
     auto args = std::make_shared<PingArgs>();
-    CLI::App* verb = add_verb(app, context, "ping",
-                              "Measure the control path and the RDMA path to a node",
-                              [&context, args] { return ping(context, *args); });
+    CLI::App* verb =
+        add_verb(app, context, "ping", "Measure the control path and the RDMA path to a node",
+                 [&context, args] { return ping(context, *args); });
     verb->add_option("node", args->node, "One of smcctl peers")
         ->required()
         ->check(valid_node)

@@ -101,8 +101,8 @@ Result<int> attach(const Context& context, const AttachArgs& args)
 
 bool confirmed(const Context& context, const client::RegionInfo& region)
 {
-    context.err << "smcctl: " << format_size(region.dirty_bytes) << " of changes to "
-                << region.node << ":" << region.name
+    context.err << "smcctl: " << format_size(region.dirty_bytes) << " of changes to " << region.node
+                << ":" << region.name
                 << " have not been sent and may be discarded for good. Detach anyway? [y/N] "
                 << std::flush;
     std::string answer;
@@ -185,8 +185,9 @@ void add_regions(CLI::App& app, Context& context)
     CLI::App* de = add_verb(app, context, "detach", "Flush a region and forget it (root)",
                             [&context, detach_args] { return detach(context, *detach_args); });
     add_region(*de, detach_args->region)->required();
-    de->add_flag("--force", detach_args->force,
-                 "Also while it is open or its changes cannot be sent: they are discarded, counted");
+    de->add_flag(
+        "--force", detach_args->force,
+        "Also while it is open or its changes cannot be sent: they are discarded, counted");
     de->add_flag("--yes", detach_args->yes, "Do not ask before changes are discarded");
 }
 

@@ -113,8 +113,8 @@ Result<int> once(const Context& context, const StatsArgs& args)
 Result<int> watch(const Context& context, const StatsArgs& args)
 {
     using Clock = std::chrono::steady_clock;
-    const auto interval = std::chrono::duration_cast<Clock::duration>(
-        std::chrono::duration<double>(args.interval_s));
+    const auto interval =
+        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(args.interval_s));
     auto kernel = SMC_TRY(client::Kernel::open());
     std::map<uint64_t, client::Stats> before;
     auto first = SMC_TRY(wanted(kernel, args));

@@ -41,7 +41,7 @@ Result<Json> kernel_model()
 void write_text(Output& out, const Json& model)
 {
     if (model["daemon"].is_null())
-        out.line("Daemon:    not running");
+        out.line("The daemon smcfsd does not answer.");
     else
         out.record(model["daemon"], {{"node", "Node"},
                                      {"version", "Daemon"},
@@ -54,7 +54,7 @@ void write_text(Output& out, const Json& model)
                                      {"sessions_in", "Sessions in"},
                                      {"sessions_out", "Sessions out"}});
     if (model["kernel"].is_null())
-        out.line("Module:    not loaded (only needed to attach regions here)");
+        out.line("The module smcfs is not loaded; it is needed only to attach regions here.");
     else
         out.record(model["kernel"], {{"version", "Module"},
                                      {"attached.regions", "Attached regions"},

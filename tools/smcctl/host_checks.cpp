@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr unsigned kCapIpcLock = 14; // linux/capability.h: CAP_IPC_LOCK
+constexpr unsigned kCapIpcLock = 14;      // linux/capability.h: CAP_IPC_LOCK
 constexpr uint32_t kRoceHeaderBytes = 80; // the most that a RoCE packet carries beside its data
 constexpr uint32_t kRdmaMtuMax = 4096;
 
@@ -39,7 +39,8 @@ std::string read_line(const std::string& path)
     return text.substr(0, text.find('\n'));
 }
 
-template <class T> std::optional<T> number(std::string_view text, int base = 10)
+template <class T>
+std::optional<T> number(std::string_view text, int base = 10)
 {
     T value = 0;
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
@@ -104,7 +105,8 @@ Finding check_port(const RdmaPort& port)
 {
     std::string thing = "RDMA device " + port.device + " port " + std::to_string(port.port);
     if (port.state != "ACTIVE")
-        return {Level::fail, thing, "is " + (port.state.empty() ? "in an unknown state" : port.state),
+        return {Level::fail, thing,
+                "is " + (port.state.empty() ? "in an unknown state" : port.state),
                 port.netdev.empty() ? "see that its cable and subnet manager are up"
                                     : "run ip link set " + port.netdev + " up"};
     if (port.gids.empty())
@@ -119,8 +121,9 @@ Finding check_port(const RdmaPort& port)
                std::to_string(port.netdev_mtu) + ")";
     if (mtu < kRdmaMtuMax)
         return {Level::warn, thing, finding,
-                "for full speed set the MTU of " + port.netdev + " to 4200 or more, on every node and "
-                "switch of this network"};
+                "for full speed set the MTU of " + port.netdev +
+                    " to 4200 or more, on every node and "
+                    "switch of this network"};
     return {Level::ok, thing, finding, ""};
 }
 
@@ -165,9 +168,10 @@ std::optional<Memlock> parse_memlock(std::string_view limits, std::string_view s
 std::vector<Finding> check_rdma(const std::vector<RdmaPort>& ports)
 {
     if (ports.empty())
-        return {{Level::fail, "RDMA devices", "none",
-                 "load the adapter's driver, or for soft-RoCE: modprobe rdma_rxe && rdma link add rxe0 "
-                 "type rxe netdev NETDEV"}};
+        return {
+            {Level::fail, "RDMA devices", "none",
+             "load the adapter's driver, or for soft-RoCE: modprobe rdma_rxe && rdma link add rxe0 "
+             "type rxe netdev NETDEV"}};
     std::vector<Finding> findings;
     for (const RdmaPort& port : ports)
         findings.push_back(check_port(port));
@@ -182,18 +186,20 @@ Finding check_memlock(const std::optional<Memlock>& limit, uint64_t exported_byt
         return {Level::warn, thing, "cannot be read", "run smcctl doctor as root"};
     if (limit->unlimited)
         return {Level::ok, thing, "may lock any amount", ""};
-    std::string finding = "may lock " + format_size(limit->bytes) + ", exports need " +
-                          format_size(exported_bytes);
+    std::string finding =
+        "may lock " + format_size(limit->bytes) + ", exports need " + format_size(exported_bytes);
     if (limit->bytes < exported_bytes)
         return {Level::fail, thing, finding, remedy};
     return {Level::warn, thing, finding, remedy};
 }
 
-Finding check_versions(const std::string& tools, const std::string& daemon, const std::string& module)
+Finding check_versions(const std::string& tools, const std::string& daemon,
+                       const std::string& module)
 {
     std::string finding = "smcctl " + tools;
     bool equal = true;
-    for (const auto& [name, version] : {std::pair{"smcfsd", daemon}, std::pair{"smcfs.ko", module}}) {
+    for (const auto& [name, version] :
+         {std::pair{"smcfsd", daemon}, std::pair{"smcfs.ko", module}}) {
         if (version.empty())
             continue;
         finding += std::string(", ") + name + " " + version;
@@ -201,9 +207,10 @@ Finding check_versions(const std::string& tools, const std::string& daemon, cons
     }
     if (equal)
         return {Level::ok, "versions", finding, ""};
-    return {Level::warn, "versions", finding,
-            "install the same version of all, then modprobe -r smcfs && modprobe smcfs, and systemctl "
-            "restart smcfsd"};
+    return {
+        Level::warn, "versions", finding,
+        "install the same version of all, then modprobe -r smcfs && modprobe smcfs, and systemctl "
+        "restart smcfsd"};
 }
 
 Finding check_munge()

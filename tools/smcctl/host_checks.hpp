@@ -49,7 +49,8 @@ std::optional<Memlock> parse_memlock(std::string_view limits, std::string_view s
 
 std::vector<Finding> check_rdma(const std::vector<RdmaPort>& ports);
 Finding check_memlock(const std::optional<Memlock>& limit, uint64_t exported_bytes);
-Finding check_versions(const std::string& tools, const std::string& daemon, const std::string& module);
+Finding check_versions(const std::string& tools, const std::string& daemon,
+                       const std::string& module);
 // Seals and opens a credential, as the daemons do.
 Finding check_munge();
 

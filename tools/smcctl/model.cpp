@@ -8,8 +8,14 @@
 namespace smc::ctl {
 namespace {
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
-Json id_or_null(uint64_t id) { return id == 0 ? Json() : Json(hex16(id)); }
+Json text_or_null(const std::string& text)
+{
+    return text.empty() ? Json() : Json(text);
+}
+Json id_or_null(uint64_t id)
+{
+    return id == 0 ? Json() : Json(hex16(id));
+}
 
 } // namespace
 
@@ -75,8 +81,8 @@ Json to_json(const client::KernelEvent& event)
         {"session", id_or_null(event.session_id)},
         {"region", event.region_id == 0 ? Json() : Json(event.region_id)},
         {"generation", id_or_null(event.generation)},
-        {"state", region ? client::region_state_name(event.state)
-                         : client::session_state_name(event.state)},
+        {"state",
+         region ? client::region_state_name(event.state) : client::session_state_name(event.state)},
         {"errno", event.error},
         {"reason", text_or_null(event.reason)},
     };

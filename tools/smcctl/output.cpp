@@ -72,16 +72,11 @@ std::string format(const Json& value, As as)
         return plain(value);
     auto number = value.get<uint64_t>();
     switch (as) {
-    case As::size:
-        return format_size(number);
-    case As::ms:
-        return format_ms(number);
-    case As::s:
-        return format_ms(number > UINT64_MAX / 1000 ? UINT64_MAX : number * 1000);
-    case As::octal:
-        return as_octal(number);
-    default:
-        return plain(value);
+    case As::size: return format_size(number);
+    case As::ms: return format_ms(number);
+    case As::s: return format_ms(number > UINT64_MAX / 1000 ? UINT64_MAX : number * 1000);
+    case As::octal: return as_octal(number);
+    default: return plain(value);
     }
 }
 
@@ -166,8 +161,8 @@ void Output::record(const Json& object, const Columns& columns)
     for (const Column& column : columns) {
         std::string text = cell(object, column);
         if (text != "-")
-            out_ << column.title << ':' << std::string(widest - width(column.title) + 2, ' ') << text
-                 << '\n';
+            out_ << column.title << ':' << std::string(widest - width(column.title) + 2, ' ')
+                 << text << '\n';
     }
 }
 

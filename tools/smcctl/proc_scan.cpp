@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-template <class F> void for_each_line(std::string_view text, F&& take)
+template <class F>
+void for_each_line(std::string_view text, F&& take)
 {
     while (!text.empty()) {
         size_t end = std::min(text.find('\n'), text.size());

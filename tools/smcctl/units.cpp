@@ -15,11 +15,15 @@ __extension__ using Wide = unsigned __int128;
 
 constexpr std::string_view kPrefixes = "KMGTPE";
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
 
 tl::unexpected<Error> no_size(std::string_view text)
 {
-    return fail(EINVAL, "\"" + std::string(text) + "\" is no size: write bytes, or a number with K, " +
+    return fail(EINVAL, "\"" + std::string(text) +
+                            "\" is no size: write bytes, or a number with K, " +
                             "M, G or T (powers of 1024), as 64M or 1G");
 }
 
@@ -73,9 +77,9 @@ Result<uint32_t> parse_mode(std::string_view text)
     std::string_view digits = text.starts_with("0o") ? text.substr(2) : text;
     uint32_t mode = 0;
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), mode, 8);
-    if (error != std::errc() || end != digits.data() + digits.size() ||
-        mode > 0777)
-        return fail(EINVAL, "\"" + std::string(text) + "\" is no mode: write octal permission bits, " +
+    if (error != std::errc() || end != digits.data() + digits.size() || mode > 0777)
+        return fail(EINVAL, "\"" + std::string(text) +
+                                "\" is no mode: write octal permission bits, " +
                                 "0 to 0777, as 0640");
     return mode;
 }
@@ -98,8 +102,8 @@ Result<uint64_t> parse_count(std::string_view text, uint64_t max)
     uint64_t value = 0;
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value > max)
-        return fail(EINVAL, "\"" + std::string(text) + "\" is no number from 0 to " +
-                                std::to_string(max));
+        return fail(EINVAL,
+                    "\"" + std::string(text) + "\" is no number from 0 to " + std::to_string(max));
     return value;
 }
 
@@ -131,8 +135,8 @@ std::string format_ms(uint64_t ms)
         snprintf(text.data(), text.size(), "%u h %u min", static_cast<unsigned>(s / 3600),
                  static_cast<unsigned>(s / 60 % 60));
     else
-        snprintf(text.data(), text.size(), "%llu d %u h", static_cast<unsigned long long>(s / 86400),
-                 static_cast<unsigned>(s / 3600 % 24));
+        snprintf(text.data(), text.size(), "%llu d %u h",
+                 static_cast<unsigned long long>(s / 86400), static_cast<unsigned>(s / 3600 % 24));
     return text.data();
 }
 

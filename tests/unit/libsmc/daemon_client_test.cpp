@@ -24,7 +24,8 @@ DaemonClient connected(const FakeDaemon& daemon)
 }
 
 // What the client makes of these bytes as an answer.
-smc::Result<Json> request_answered_by(const std::string& bytes, milliseconds timeout = milliseconds(5000))
+smc::Result<Json> request_answered_by(const std::string& bytes,
+                                      milliseconds timeout = milliseconds(5000))
 {
     FakeDaemon daemon([&](FakeConnection& peer) {
         peer.receive();
@@ -103,7 +104,8 @@ TEST_CASE("a socket that nobody listens on any more is ENOTCONN", "[client]")
     {
         FakeDaemon daemon([](FakeConnection&) {});
         path = daemon.path();
-        std::filesystem::copy_file("/dev/null", path + ".keep", std::filesystem::copy_options::none);
+        std::filesystem::copy_file("/dev/null", path + ".keep",
+                                   std::filesystem::copy_options::none);
     }
     auto client = DaemonClient::connect(path);
     REQUIRE_FALSE(client);
@@ -145,8 +147,9 @@ TEST_CASE("a daemon that hangs up is told from one that is slow", "[client]")
 TEST_CASE("what is no frame of the protocol is EPROTO", "[client]")
 {
     for (const std::string& bytes :
-         {std::string("HTTP/1.1 400 Bad Request"), std::string(4, '\0'), frame("[1,2]"), frame("{\"id\""),
-          frame("{\"id\":1,\"ok\":false}"), frame("{\"id\":1,\"ok\":\"yes\",\"errno\":-3}"),
+         {std::string("HTTP/1.1 400 Bad Request"), std::string(4, '\0'), frame("[1,2]"),
+          frame("{\"id\""), frame("{\"id\":1,\"ok\":false}"),
+          frame("{\"id\":1,\"ok\":\"yes\",\"errno\":-3}"),
           frame("{\"id\":1,\"ok\":false,\"errno\":99999999}")}) {
         CAPTURE(bytes);
         auto answer = request_answered_by(bytes);

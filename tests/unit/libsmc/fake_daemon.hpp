@@ -89,7 +89,8 @@ public:
         sockaddr_un addr{};
         addr.sun_family = AF_UNIX;
         path_.copy(addr.sun_path, sizeof(addr.sun_path) - 1);
-        if (listener_ < 0 || ::bind(listener_, reinterpret_cast<sockaddr*>(&addr), sizeof(addr)) < 0 ||
+        if (listener_ < 0 ||
+            ::bind(listener_, reinterpret_cast<sockaddr*>(&addr), sizeof(addr)) < 0 ||
             ::listen(listener_, 8) < 0)
             throw std::runtime_error("cannot listen");
         thread_ = std::thread([this] { run(); });

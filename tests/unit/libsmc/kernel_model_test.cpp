@@ -28,7 +28,10 @@ public:
     Message& u8(int attr, uint8_t value) { return done(nla_put_u8(msg_.get(), attr, value)); }
     Message& u32(int attr, uint32_t value) { return done(nla_put_u32(msg_.get(), attr, value)); }
     Message& u64(int attr, uint64_t value) { return done(nla_put_u64(msg_.get(), attr, value)); }
-    Message& text(int attr, const char* value) { return done(nla_put_string(msg_.get(), attr, value)); }
+    Message& text(int attr, const char* value)
+    {
+        return done(nla_put_string(msg_.get(), attr, value));
+    }
     Message& bytes(int attr, const std::string& value)
     {
         return done(nla_put(msg_.get(), attr, static_cast<int>(value.size()), value.data()));
@@ -120,7 +123,9 @@ TEST_CASE("attributes that are too short are EPROTO, not read past their end", "
 TEST_CASE("events say of what they are, others are not taken for them", "[kernel]")
 {
     Message session(SMCFS_CMD_EVENT_SESSION);
-    session.u64(SMCFS_A_SESSION_ID, 9).text(SMCFS_A_NODE, "gpu3").u32(SMCFS_A_STATE, SMCFS_SESSION_DEAD);
+    session.u64(SMCFS_A_SESSION_ID, 9)
+        .text(SMCFS_A_NODE, "gpu3")
+        .u32(SMCFS_A_STATE, SMCFS_SESSION_DEAD);
     auto event = parse_event(session.get());
     REQUIRE(event);
     CHECK(event->kind == KernelEvent::Kind::session);

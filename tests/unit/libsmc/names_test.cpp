@@ -11,7 +11,8 @@ using smc::client::RegionName;
 TEST_CASE("a region is named NODE:NAME or by its path, which mean the same", "[names]")
 {
     RegionName expected{"gpu3", "job/params"};
-    for (const char* text : {"gpu3:job/params", "/smc/gpu3/job/params", "//smc//gpu3///job/params/"}) {
+    for (const char* text :
+         {"gpu3:job/params", "/smc/gpu3/job/params", "//smc//gpu3///job/params/"}) {
         CAPTURE(text);
         auto parsed = parse_region_name(text);
         REQUIRE(parsed);
@@ -30,11 +31,31 @@ TEST_CASE("only the first colon divides", "[names]")
 
 TEST_CASE("names that could leave the mount or mean nothing are refused", "[names]")
 {
-    for (const char* text :
-         {"", "gpu3", ":", "gpu3:", ":params", "gpu3:/params", "gpu3:a//b", "gpu3:a/", "gpu3:..",
-          "gpu3:a/../b", "gpu3:a/./b", "..:a", ".:a", "a/b:c", "/", "/smc", "/smc/", "/smc/gpu3",
-          "/smc/gpu3/", "/smc/gpu3/../x", "/smc/../etc/passwd", "/etc/passwd", "/smcx/gpu3/a",
-          "gpu3:a\nb", "gpu\x1b[2J:a"}) {
+    for (const char* text : {"",
+                             "gpu3",
+                             ":",
+                             "gpu3:",
+                             ":params",
+                             "gpu3:/params",
+                             "gpu3:a//b",
+                             "gpu3:a/",
+                             "gpu3:..",
+                             "gpu3:a/../b",
+                             "gpu3:a/./b",
+                             "..:a",
+                             ".:a",
+                             "a/b:c",
+                             "/",
+                             "/smc",
+                             "/smc/",
+                             "/smc/gpu3",
+                             "/smc/gpu3/",
+                             "/smc/gpu3/../x",
+                             "/smc/../etc/passwd",
+                             "/etc/passwd",
+                             "/smcx/gpu3/a",
+                             "gpu3:a\nb",
+                             "gpu\x1b[2J:a"}) {
         CAPTURE(text);
         auto parsed = parse_region_name(text);
         REQUIRE_FALSE(parsed);

@@ -53,7 +53,10 @@ Region mapped(Fd fd, const smc_attach_opts& opts)
     return Region(region);
 }
 
-char* bytes_of(const Region& region) { return static_cast<char*>(smc_addr(region.get())); }
+char* bytes_of(const Region& region)
+{
+    return static_cast<char*>(smc_addr(region.get()));
+}
 
 } // namespace
 
@@ -189,8 +192,8 @@ TEST_CASE("copies beyond what one system call moves are whole", "[region]")
     const char mark = 'e';
     REQUIRE(pwrite(fd.get(), &mark, 1, kBytes - 1) == 1);
     Region region = mapped(std::move(fd), opts_of(0, 0, SMC_ATTACH_READONLY));
-    void* room = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                      -1, 0);
+    void* room = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     REQUIRE(room != MAP_FAILED);
     int err = smc_load(region.get(), 0, room, kBytes);
     char last = static_cast<char*>(room)[kBytes - 1];
