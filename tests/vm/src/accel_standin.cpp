@@ -33,19 +33,23 @@ namespace {
 
 constexpr std::uint64_t kResultPage = kPageBytes;
 constexpr std::uint64_t kInput = 64 << 10;
-constexpr unsigned kSpins = 1000;     // before it sleeps between looks, to leave a shared CPU
-constexpr long kPauseNs = 200 * 1000;
+constexpr unsigned kSpins = 1000; // before it sleeps between looks, to leave a shared CPU
+constexpr long kPauseNs = 200'000;
 
 struct Memory {
     std::uint8_t* base;
     std::uint64_t size;
 
-    template <typename T> T* at(std::uint64_t offset) const
+    template <typename T>
+    T* at(std::uint64_t offset) const
     {
         return reinterpret_cast<T*>(base + offset);
     }
     std::atomic<std::uint64_t>& request() const { return *at<std::atomic<std::uint64_t>>(0); }
-    std::atomic<std::uint64_t>& done() const { return *at<std::atomic<std::uint64_t>>(kResultPage); }
+    std::atomic<std::uint64_t>& done() const
+    {
+        return *at<std::atomic<std::uint64_t>>(kResultPage);
+    }
 };
 
 void wait_for(const Memory& memory, std::uint64_t job)

@@ -52,8 +52,8 @@ struct Race {
     Fd fd;
     std::uint8_t* base = nullptr;
     std::atomic<bool> stop{false};
-    Word appended{0};              // cells of the log that are stored; release, read with acquire
-    Word checked[2] = {{0}, {0}};  // by each barrier thread: how far it has looked
+    Word appended{0};             // cells of the log that are stored; release, read with acquire
+    Word checked[2] = {{0}, {0}}; // by each barrier thread: how far it has looked
     Word rounds{0};
     std::atomic<bool> refuted{false};
 
@@ -78,7 +78,8 @@ void count_up(Race& race)
 void append(Race& race)
 {
     for (std::uint64_t k = 0; !race.stop; k++) {
-        while (!race.stop && k >= std::min(race.checked[0].load(), race.checked[1].load()) + kAheadMax)
+        while (!race.stop &&
+               k >= std::min(race.checked[0].load(), race.checked[1].load()) + kAheadMax)
             std::this_thread::yield();
         race.cell(k).store(k + 1, std::memory_order_release);
         race.appended.store(k + 1, std::memory_order_release);
@@ -132,24 +133,29 @@ void barriers(Race& race, const Options& options, unsigned self)
 {
     auto target = open_target(options.target);
     for (std::uint64_t n = 0; n < options.barriers && !race.refuted; n++)
-        check_once(race, *target, self, (n + self) % 4 != 0, options.broken && n == options.barriers / 2);
+        check_once(race, *target, self, (n + self) % 4 != 0,
+                   options.broken && n == options.barriers / 2);
     race.checked[self].store(~std::uint64_t{0} / 2); // holds the log back no longer
 }
 
 Options parse_options(int argc, char** argv)
 {
-    static const option kOptions[] = {
-        {"region", required_argument, nullptr, 1}, {"target", required_argument, nullptr, 2},
-        {"barriers", required_argument, nullptr, 3}, {"break", no_argument, nullptr, 4},
-        {nullptr, 0, nullptr, 0}};
+    static const option known[] = {{"region", required_argument, nullptr, 1},
+                                   {"target", required_argument, nullptr, 2},
+                                   {"barriers", required_argument, nullptr, 3},
+                                   {"break", no_argument, nullptr, 4},
+                                   {nullptr, 0, nullptr, 0}};
     Options options;
-    for (int opt; (opt = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
+    for (int opt; (opt = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
         switch (opt) {
         case 1: options.region = optarg; break;
         case 2: options.target = optarg; break;
         case 3: options.barriers = parse_number("--barriers", optarg); break;
         case 4: options.broken = true; break;
-        default: options.region.clear(); optind = argc; break;
+        default:
+            options.region.clear();
+            optind = argc;
+            break;
         }
     }
     if (options.region.empty() || options.target.empty() || optind != argc)
@@ -170,7 +176,8 @@ int main(int argc, char** argv)
         die(options.region, errno);
     if (static_cast<std::uint64_t>(st.st_size) < kRegionBytesMin)
         die(options.region + " is smaller than " + std::to_string(kRegionBytesMin) + " bytes");
-    void* base = mmap(nullptr, kRegionBytesMin, PROT_READ | PROT_WRITE, MAP_SHARED, race.fd.get(), 0);
+    void* base =
+        mmap(nullptr, kRegionBytesMin, PROT_READ | PROT_WRITE, MAP_SHARED, race.fd.get(), 0);
     if (base == MAP_FAILED)
         die("mmap", errno);
     race.base = static_cast<std::uint8_t*>(base);
@@ -194,10 +201,10 @@ int main(int argc, char** argv)
         std::printf("LOST STORE: the target differs after the last barrier\n");
         race.refuted = true;
     }
-    std::printf("barrier-race: %s, 2 x %llu barriers, %llu cells and %llu rounds of counters stored\n",
-                race.refuted ? "FAILED" : "passed",
-                static_cast<unsigned long long>(options.barriers),
-                static_cast<unsigned long long>(race.appended.load()),
-                static_cast<unsigned long long>(race.rounds.load()));
+    std::printf(
+        "barrier-race: %s, 2 x %llu barriers, %llu cells and %llu rounds of counters stored\n",
+        race.refuted ? "FAILED" : "passed", static_cast<unsigned long long>(options.barriers),
+        static_cast<unsigned long long>(race.appended.load()),
+        static_cast<unsigned long long>(race.rounds.load()));
     return race.refuted ? kRefuted : kPassed;
 }

@@ -77,8 +77,14 @@ private:
     std::uint64_t state_;
 };
 
-constexpr std::uint64_t page_down(std::uint64_t x) { return x & ~std::uint64_t{kPageBytes - 1}; }
-constexpr std::uint64_t page_up(std::uint64_t x) { return page_down(x + kPageBytes - 1); }
+constexpr std::uint64_t page_down(std::uint64_t x)
+{
+    return x & ~std::uint64_t{kPageBytes - 1};
+}
+constexpr std::uint64_t page_up(std::uint64_t x)
+{
+    return page_down(x + kPageBytes - 1);
+}
 
 inline double seconds_since(std::chrono::steady_clock::time_point start)
 {

@@ -75,8 +75,7 @@ void serve(int fd, const Memory& memory)
     int one = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     TargetRequest request{};
-    while (receive_all(fd, &request, sizeof request) && answer(fd, memory, request)) {
-    }
+    while (receive_all(fd, &request, sizeof request) && answer(fd, memory, request)) {}
 }
 
 // On every address; a kernel without IPv6 has IPv4 alone.

@@ -34,12 +34,15 @@ using namespace smc::test;
 namespace {
 
 constexpr int kOk = 0;
-constexpr int kSigbus = -1;    // outcome of a call, beside errno values
+constexpr int kSigbus = -1;     // outcome of a call, beside errno values
 constexpr int kUnexpected = -2; // content is wrong: never what a script asks for
 
 sigjmp_buf on_bus;
 
-extern "C" void jump_out(int) { siglongjmp(on_bus, 1); }
+extern "C" void jump_out(int)
+{
+    siglongjmp(on_bus, 1);
+}
 
 struct Slot {
     Fd fd;
@@ -51,8 +54,14 @@ std::array<Slot, 4> slots;
 unsigned current = 0;
 std::string detail; // what was wrong with a content, or what a call has found
 
-Slot& slot() { return slots[current]; }
-int result(long value) { return value < 0 ? errno : kOk; }
+Slot& slot()
+{
+    return slots[current];
+}
+int result(long value)
+{
+    return value < 0 ? errno : kOk;
+}
 
 class Arguments {
 public:
@@ -78,16 +87,26 @@ int open_file(Arguments& a)
     int flags = O_CLOEXEC;
     std::istringstream parts(how);
     for (std::string part; std::getline(parts, part, '+');) {
-        if (part == "r") flags |= O_RDONLY;
-        else if (part == "w") flags |= O_WRONLY;
-        else if (part == "rw") flags |= O_RDWR;
-        else if (part == "trunc") flags |= O_TRUNC;
-        else if (part == "direct") flags |= O_DIRECT;
-        else if (part == "sync") flags |= O_SYNC;
-        else if (part == "append") flags |= O_APPEND;
-        else if (part == "creat") flags |= O_CREAT;
-        else if (part == "nonblock") flags |= O_NONBLOCK;
-        else die("open: no such flag: " + part);
+        if (part == "r")
+            flags |= O_RDONLY;
+        else if (part == "w")
+            flags |= O_WRONLY;
+        else if (part == "rw")
+            flags |= O_RDWR;
+        else if (part == "trunc")
+            flags |= O_TRUNC;
+        else if (part == "direct")
+            flags |= O_DIRECT;
+        else if (part == "sync")
+            flags |= O_SYNC;
+        else if (part == "append")
+            flags |= O_APPEND;
+        else if (part == "creat")
+            flags |= O_CREAT;
+        else if (part == "nonblock")
+            flags |= O_NONBLOCK;
+        else
+            die("open: no such flag: " + part);
     }
     slot().fd = Fd{open(path.c_str(), flags, 0600)};
     return slot().fd ? kOk : errno;
@@ -130,10 +149,8 @@ int compare(const std::uint8_t* got, std::uint64_t offset, std::uint64_t length,
     for (std::uint64_t i = 0; i < length; i++) {
         if (got[i] == byte)
             continue;
-        char text[120];
-        std::snprintf(text, sizeof text, "offset %llu: expected %u, got %u",
-                      static_cast<unsigned long long>(offset + i), byte, got[i]);
-        detail = text;
+        detail = "offset " + std::to_string(offset + i) + ": expected " + std::to_string(byte) +
+                 ", got " + std::to_string(got[i]);
         return kUnexpected;
     }
     return kOk;
@@ -164,7 +181,8 @@ std::uint8_t* buffer(std::uint64_t length)
     static std::uint64_t have = 0;
     if (length > have) {
         have = page_up(length);
-        void* fresh = mmap(nullptr, have, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void* fresh =
+            mmap(nullptr, have, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (fresh == MAP_FAILED)
             die("no memory for a buffer", errno);
         at = static_cast<std::uint8_t*>(fresh);
@@ -235,12 +253,21 @@ int become(Arguments& a)
 }
 
 const std::map<std::string, Call> kCalls = {
-    {"use", [](Arguments& a) { current = static_cast<unsigned>(a.number()) % 4; return kOk; }},
+    {"use",
+     [](Arguments& a) {
+         current = static_cast<unsigned>(a.number()) % 4;
+         return kOk;
+     }},
     {"open", open_file},
-    {"close", [](Arguments&) { slot().fd.reset(); return kOk; }},
+    {"close",
+     [](Arguments&) {
+         slot().fd.reset();
+         return kOk;
+     }},
     {"map", map_file},
     {"unmap", [](Arguments&) { return result(munmap(slot().base, slot().length)); }},
-    {"mprotect", [](Arguments& a) {
+    {"mprotect",
+     [](Arguments& a) {
          int prot = protection(a.text());
          std::uint64_t offset = a.number();
          std::uint64_t length = a.number();
@@ -252,16 +279,19 @@ const std::map<std::string, Call> kCalls = {
     {"pwrite", pwrite_bytes},
     {"pread", [](Arguments& a) { return pread_bytes(a, false); }},
     {"pexpect", [](Arguments& a) { return pread_bytes(a, true); }},
-    {"where", [](Arguments&) { // the mapping's address and this process, for a debugger
+    {"where",
+     [](Arguments&) { // the mapping's address and this process, for a debugger
          char text[64];
          std::snprintf(text, sizeof text, "%p %d", static_cast<void*>(slot().base), getpid());
          detail = text;
          return kOk;
      }},
-    {"read-at-end", [](Arguments& a) { // moves 0 bytes
+    {"read-at-end",
+     [](Arguments& a) { // moves 0 bytes
          return whole(pread(slot().fd.get(), buffer(64), 64, a.offset()), 0);
      }},
-    {"msync", [](Arguments& a) {
+    {"msync",
+     [](Arguments& a) {
          std::uint64_t offset = a.number();
          std::uint64_t length = a.number();
          return result(msync(mapped(offset, length), length, MS_SYNC));
@@ -269,23 +299,31 @@ const std::map<std::string, Call> kCalls = {
     {"fsync", [](Arguments&) { return result(fsync(slot().fd.get())); }},
     {"fdatasync", [](Arguments&) { return result(fdatasync(slot().fd.get())); }},
     {"syncfs", [](Arguments&) { return result(syncfs(slot().fd.get())); }},
-    {"acquire", [](Arguments& a) {
+    {"acquire",
+     [](Arguments& a) {
          off_t offset = a.offset();
          return posix_fadvise(slot().fd.get(), offset, a.offset(), POSIX_FADV_DONTNEED);
      }},
     {"truncate", [](Arguments& a) { return result(ftruncate(slot().fd.get(), a.offset())); }},
-    {"fallocate", [](Arguments& a) {
+    {"fallocate",
+     [](Arguments& a) {
          off_t offset = a.offset();
          return result(fallocate(slot().fd.get(), 0, offset, a.offset()));
      }},
-    {"size", [](Arguments& a) {
+    {"size",
+     [](Arguments& a) {
          return is_equal(static_cast<std::uint64_t>(status_of_file().st_size), a.number());
      }},
-    {"blocks", [](Arguments& a) {
+    {"blocks",
+     [](Arguments& a) {
          return is_equal(static_cast<std::uint64_t>(status_of_file().st_blocks), a.number());
      }},
     {"become", become},
-    {"die", [](Arguments&) { raise(SIGKILL); return kOk; }},
+    {"die",
+     [](Arguments&) {
+         raise(SIGKILL);
+         return kOk;
+     }},
     {"exit", [](Arguments& a) -> int { std::_Exit(static_cast<int>(a.number())); }},
 };
 

@@ -61,15 +61,17 @@ struct Tally {
     std::uint64_t killed = 0;
 };
 
-std::uint64_t word_offset(std::uint64_t page) { return page * kPageBytes + mix(page) % 512 * 8; }
+std::uint64_t word_offset(std::uint64_t page)
+{
+    return page * kPageBytes + mix(page) % 512 * 8;
+}
 
 // One program's life. Never returns.
 class Program {
 public:
     Program(const Options& options, unsigned slot, std::uint64_t seed)
         : options_(options), slot_(slot), random_(seed)
-    {
-    }
+    {}
 
     [[noreturn]] void live()
     {
@@ -120,9 +122,7 @@ private:
                 posix_fadvise(fd_.get(), static_cast<off_t>(page_down(random_.below(length_))),
                               16 * kPageBytes, POSIX_FADV_DONTNEED);
             break;
-        case 4:
-            madvise(base_ + page_down(random_.below(length_)), kPageBytes, MADV_PAGEOUT);
-            break;
+        case 4: madvise(base_ + page_down(random_.below(length_)), kPageBytes, MADV_PAGEOUT); break;
         default: store(own_page());
         }
     }
@@ -247,7 +247,8 @@ bool verify(const Region& region, bool broken)
         std::uint64_t on_target = 0;
         std::uint64_t here = 0;
         std::memcpy(&on_target, there.data() + word_offset(page), sizeof on_target);
-        if (pread(fd.get(), &here, sizeof here, static_cast<off_t>(word_offset(page))) != sizeof here)
+        if (pread(fd.get(), &here, sizeof here, static_cast<off_t>(word_offset(page))) !=
+            sizeof here)
             die("pread", errno);
         if (broken && page == region.pages / 2)
             on_target++;
@@ -271,8 +272,8 @@ void prepare(Region& region)
     struct stat st {};
     if (!fd || fstat(fd.get(), &st) < 0)
         die(region.path, errno);
-    region.pages = std::min<std::uint64_t>(static_cast<std::uint64_t>(st.st_size) / kPageBytes,
-                                           kPagesMax);
+    region.pages =
+        std::min<std::uint64_t>(static_cast<std::uint64_t>(st.st_size) / kPageBytes, kPagesMax);
     std::vector<std::uint8_t> zeros(region.pages * kPageBytes);
     if (pwrite(fd.get(), zeros.data(), zeros.size(), 0) != static_cast<ssize_t>(zeros.size()) ||
         fsync(fd.get()) < 0)
@@ -286,14 +287,16 @@ void prepare(Region& region)
 
 Options parse_options(int argc, char** argv)
 {
-    static const option kOptions[] = {
-        {"region", required_argument, nullptr, 1},   {"target", required_argument, nullptr, 2},
-        {"programs", required_argument, nullptr, 3}, {"seconds", required_argument, nullptr, 4},
-        {"seed", required_argument, nullptr, 5},     {"break", no_argument, nullptr, 6},
-        {nullptr, 0, nullptr, 0}};
+    static const option known[] = {{"region", required_argument, nullptr, 1},
+                                   {"target", required_argument, nullptr, 2},
+                                   {"programs", required_argument, nullptr, 3},
+                                   {"seconds", required_argument, nullptr, 4},
+                                   {"seed", required_argument, nullptr, 5},
+                                   {"break", no_argument, nullptr, 6},
+                                   {nullptr, 0, nullptr, 0}};
     Options options;
     bool bad = false;
-    for (int opt; (opt = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
+    for (int opt; (opt = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
         switch (opt) {
         case 1: options.regions.push_back({optarg, "", 0, nullptr}); break;
         case 2:

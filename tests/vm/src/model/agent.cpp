@@ -23,7 +23,10 @@ namespace smc::test {
 
 namespace {
 
-std::string failed(const char* call) { return std::string(call) + ": " + std::strerror(errno); }
+std::string failed(const char* call)
+{
+    return std::string(call) + ": " + std::strerror(errno);
+}
 
 std::string short_transfer(const char* call, ssize_t got, std::uint64_t wanted)
 {
@@ -49,7 +52,10 @@ void store_bytes(std::uint8_t* to, const std::uint8_t* from, std::uint64_t lengt
 
 } // namespace
 
-Agent::Agent(Shadow& shadow, const Paths& paths) : shadow_(shadow), paths_(paths) { open_all(); }
+Agent::Agent(Shadow& shadow, const Paths& paths) : shadow_(shadow), paths_(paths)
+{
+    open_all();
+}
 
 Agent::~Agent()
 {
@@ -64,8 +70,8 @@ void Agent::open_all()
         view.fd = Fd{open(paths_.region.c_str(), O_RDWR | O_CLOEXEC)};
         if (!view.fd)
             die("cannot open " + paths_.region, errno);
-        void* base = mmap(nullptr, map_length(), PROT_READ | PROT_WRITE, MAP_SHARED,
-                          view.fd.get(), 0);
+        void* base =
+            mmap(nullptr, map_length(), PROT_READ | PROT_WRITE, MAP_SHARED, view.fd.get(), 0);
         if (base == MAP_FAILED)
             die("cannot map " + paths_.region, errno);
         view.base = static_cast<std::uint8_t*>(base);
@@ -94,10 +100,9 @@ void Agent::close_all()
     scratch_.reset();
 }
 
-std::array<std::uint64_t, 2> Agent::bases() const
+std::array<std::uint8_t*, 2> Agent::bases() const
 {
-    return {reinterpret_cast<std::uint64_t>(views_[0].base),
-            reinterpret_cast<std::uint64_t>(views_[1].base)};
+    return {views_[0].base, views_[1].base};
 }
 
 std::uint8_t* Agent::scratch_buffer(std::uint64_t length)
@@ -107,8 +112,8 @@ std::uint8_t* Agent::scratch_buffer(std::uint64_t length)
     if (buffer_)
         munmap(buffer_, buffer_length_);
     buffer_length_ = page_up(length);
-    void* at = mmap(nullptr, buffer_length_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                    -1, 0);
+    void* at =
+        mmap(nullptr, buffer_length_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         die("no memory for a buffer", errno);
     buffer_ = static_cast<std::uint8_t*>(at);
@@ -196,8 +201,8 @@ std::string Agent::move_mapping(const Command& c)
         return failed("mmap");
     // One mapping in the kernel's eyes, which mremap asks for: the advice on parts has split it.
     madvise(view.base, map_length(), MADV_HUGEPAGE);
-    void* moved_to = mremap(view.base, map_length(), map_length(), MREMAP_MAYMOVE | MREMAP_FIXED,
-                            place);
+    void* moved_to =
+        mremap(view.base, map_length(), map_length(), MREMAP_MAYMOVE | MREMAP_FIXED, place);
     if (moved_to == MAP_FAILED)
         return failed("mremap");
     view.base = static_cast<std::uint8_t*>(moved_to);
@@ -227,13 +232,13 @@ std::string Agent::private_stores(const Command& c)
     auto mine = static_cast<std::uint8_t*>(mapped);
 
     // The middle half is changed; the rest, of the same pages too, must be the region's.
-    Range inner{c.range.offset + c.range.length / 4, std::max<std::uint64_t>(c.range.length / 2, 1)};
+    Range inner{c.range.offset + c.range.length / 4,
+                std::max<std::uint64_t>(c.range.length / 2, 1)};
     std::uint8_t* bytes = scratch_buffer(c.range.length);
     fill(bytes, c.value, inner);
     std::memcpy(mine + (inner.offset - c.range.offset), bytes, inner.length);
     bool kept = std::memcmp(mine + (inner.offset - c.range.offset), bytes, inner.length) == 0;
-    std::string wrong =
-        shadow_.check(mine, {c.range.offset, inner.offset - c.range.offset});
+    std::string wrong = shadow_.check(mine, {c.range.offset, inner.offset - c.range.offset});
     if (wrong.empty())
         wrong = shadow_.check(mine + (inner.end() - c.range.offset),
                               {inner.end(), c.range.end() - inner.end()});
@@ -314,11 +319,13 @@ std::string Agent::vm_transfer(const Command& c)
 {
     std::uint8_t* bytes = scratch_buffer(c.range.length);
     iovec local{bytes, c.range.length};
-    iovec remote{reinterpret_cast<void*>(peer_.bases[c.view] + c.range.offset), c.range.length};
+    iovec remote{peer_.bases[c.view] + c.range.offset, c.range.length};
     if (c.op == Op::kVmWrite) {
         fill(bytes, c.value, c.range);
         ssize_t got = process_vm_writev(peer_.pid, &local, 1, &remote, 1, 0);
-        return moved(got, c.range.length) ? "" : short_transfer("process_vm_writev", got, c.range.length);
+        return moved(got, c.range.length)
+                   ? ""
+                   : short_transfer("process_vm_writev", got, c.range.length);
     }
     ssize_t got = process_vm_readv(peer_.pid, &local, 1, &remote, 1, 0);
     if (!moved(got, c.range.length))

@@ -26,7 +26,7 @@ struct Paths {
 
 struct Peer {
     pid_t pid = 0;
-    std::array<std::uint64_t, 2> bases{}; // of its two mappings
+    std::array<std::uint8_t*, 2> bases{}; // of its two mappings
 };
 
 class Agent {
@@ -37,7 +37,7 @@ public:
     Agent& operator=(const Agent&) = delete;
 
     void set_peer(const Peer& peer) { peer_ = peer; }
-    std::array<std::uint64_t, 2> bases() const;
+    std::array<std::uint8_t*, 2> bases() const;
 
     // Does the command. Empty when all went well and every byte read was right.
     std::string execute(const Command& command);

@@ -16,8 +16,8 @@ namespace smc::test {
 namespace {
 
 struct Reply {
-    std::array<std::uint64_t, 2> bases;
-    char wrong[400]; // empty: all went well
+    std::array<std::uint8_t*, 2> bases; // addresses of the other process
+    char wrong[400];                    // empty: all went well
 };
 
 } // namespace

@@ -42,9 +42,20 @@ Sabotage parse_sabotage(const char* text)
 
 Options parse_options(int argc, char** argv)
 {
-    enum { kRegion = 1, kTarget, kLocal, kSeed, kOps, kSeconds, kScratch, kDirect, kSystem, kBreak,
-           kVerbose };
-    static const option kOptions[] = {
+    enum {
+        kRegion = 1,
+        kTarget,
+        kLocal,
+        kSeed,
+        kOps,
+        kSeconds,
+        kScratch,
+        kDirect,
+        kSystem,
+        kBreak,
+        kVerbose
+    };
+    static const option known[] = {
         {"region", required_argument, nullptr, kRegion},
         {"target", required_argument, nullptr, kTarget},
         {"local", required_argument, nullptr, kLocal},
@@ -59,7 +70,7 @@ Options parse_options(int argc, char** argv)
         {nullptr, 0, nullptr, 0},
     };
     Options options;
-    for (int opt; (opt = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
+    for (int opt; (opt = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
         switch (opt) {
         case kRegion: options.paths.region = optarg; break;
         case kTarget: options.target = optarg; break;

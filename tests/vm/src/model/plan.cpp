@@ -81,14 +81,19 @@ constexpr std::uint64_t kPagesMax = 48;
 
 } // namespace
 
-const char* op_name(Op op) { return kOps[static_cast<std::size_t>(op)].name; }
+const char* op_name(Op op)
+{
+    return kOps[static_cast<std::size_t>(op)].name;
+}
 
 std::string describe(const Command& c)
 {
     char text[200];
-    std::snprintf(text, sizeof text, "op %llu %s actor %u view %u variant %u offset %llu length %llu "
-                  "other %llu", static_cast<unsigned long long>(c.number), op_name(c.op), c.actor,
-                  c.view, c.variant, static_cast<unsigned long long>(c.range.offset),
+    std::snprintf(text, sizeof text,
+                  "op %llu %s actor %u view %u variant %u offset %llu length %llu "
+                  "other %llu",
+                  static_cast<unsigned long long>(c.number), op_name(c.op), c.actor, c.view,
+                  c.variant, static_cast<unsigned long long>(c.range.offset),
                   static_cast<unsigned long long>(c.range.length),
                   static_cast<unsigned long long>(c.other));
     return text;
@@ -153,7 +158,8 @@ Range Plan::draw_range(Random& random) const
 Range Plan::draw_pages(Random& random, std::uint64_t pages_max) const
 {
     std::uint64_t pages = page_up(size_) / kPageBytes;
-    std::uint64_t most = std::min(pages, random.one_in(8) ? pages_max : std::min<std::uint64_t>(pages_max, 8));
+    std::uint64_t most =
+        std::min(pages, random.one_in(8) ? pages_max : std::min<std::uint64_t>(pages_max, 8));
     std::uint64_t count = 1 + random.below(most);
     std::uint64_t first = random.below(pages - count + 1);
     if (random.one_in(2))
@@ -188,9 +194,11 @@ Command Plan::next(std::uint64_t number)
         // Source and destination apart, or what the copy means would depend on its direction.
         c.range.length = std::min(c.range.length, size_ / 2);
         c.range.offset = std::min(c.range.offset, size_ - c.range.length);
-        std::uint64_t room_below = c.range.offset >= c.range.length ? c.range.offset - c.range.length + 1 : 0;
+        std::uint64_t room_below =
+            c.range.offset >= c.range.length ? c.range.offset - c.range.length + 1 : 0;
         std::uint64_t room_above = size_ - c.range.end() >= c.range.length
-                                       ? size_ - c.range.end() - c.range.length + 1 : 0;
+                                       ? size_ - c.range.end() - c.range.length + 1
+                                       : 0;
         if (room_below + room_above == 0)
             c.op = Op::kLoad;
         std::uint64_t at = random.below(room_below + room_above);

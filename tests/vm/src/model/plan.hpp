@@ -19,30 +19,30 @@ enum class Op : std::uint32_t {
     kPwrite,
     kMsync,
     kFsync,
-    kAcquire,         // posix_fadvise(POSIX_FADV_DONTNEED)
-    kReopen,          // open and close once more: close-to-open
-    kRemapAll,        // unmap and close everything, then open and map again
-    kForkStore,       // a forked child stores and leaves without a barrier
-    kMremap,          // the mapping moves
-    kHole,            // part of the mapping is unmapped, and mapped again
-    kPrivate,         // stores to a MAP_PRIVATE mapping
-    kMprotect,        // read-only, and writable again
-    kMadvise,         // DONTNEED, PAGEOUT, COLD, HUGEPAGE, POPULATE_READ, WILLNEED
-    kPopulateWrite,   // dirty without a change of content
+    kAcquire,       // posix_fadvise(POSIX_FADV_DONTNEED)
+    kReopen,        // open and close once more: close-to-open
+    kRemapAll,      // unmap and close everything, then open and map again
+    kForkStore,     // a forked child stores and leaves without a barrier
+    kMremap,        // the mapping moves
+    kHole,          // part of the mapping is unmapped, and mapped again
+    kPrivate,       // stores to a MAP_PRIVATE mapping
+    kMprotect,      // read-only, and writable again
+    kMadvise,       // DONTNEED, PAGEOUT, COLD, HUGEPAGE, POPULATE_READ, WILLNEED
+    kPopulateWrite, // dirty without a change of content
     kMlock,
-    kSelfCopy,        // pwrite whose source is the mapping of the same file
+    kSelfCopy, // pwrite whose source is the mapping of the same file
     kSendfile,
-    kStream,          // long sequential reads, which readahead serves with large folios
-    kPastEnd,         // stores between the end of the region and the end of its last page
-    kVmRead,          // process_vm_readv, process_vm_writev on the companion's mapping
+    kStream,  // long sequential reads, which readahead serves with large folios
+    kPastEnd, // stores between the end of the region and the end of its last page
+    kVmRead,  // process_vm_readv, process_vm_writev on the companion's mapping
     kVmWrite,
-    kKill,            // the companion stores and is killed
-    kDirectIn,        // O_DIRECT read of another file into the mapping
-    kDirectOut,       // O_DIRECT write of the mapping to another file
-    kDirectRead,      // O_DIRECT on the region itself
+    kKill,       // the companion stores and is killed
+    kDirectIn,   // O_DIRECT read of another file into the mapping
+    kDirectOut,  // O_DIRECT write of the mapping to another file
+    kDirectRead, // O_DIRECT on the region itself
     kDirectWrite,
     kTargetWrite,
-    kCompact,         // page migration
+    kCompact, // page migration
     kDropCaches,
     kCount
 };

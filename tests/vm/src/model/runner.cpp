@@ -97,8 +97,10 @@ void Runner::read_initial_content()
         return;
     Fd fd{open(options_.paths.scratch.c_str(), O_RDWR | O_CLOEXEC)};
     fill(shadow_->scratch(), mix(options_.seed + 1), {0, shadow_->scratch_size()});
-    if (!fd || pwrite(fd.get(), shadow_->scratch(), shadow_->scratch_size(), 0) !=
-                   static_cast<ssize_t>(shadow_->scratch_size()) || fsync(fd.get()) < 0)
+    if (!fd ||
+        pwrite(fd.get(), shadow_->scratch(), shadow_->scratch_size(), 0) !=
+            static_cast<ssize_t>(shadow_->scratch_size()) ||
+        fsync(fd.get()) < 0)
         die("cannot fill " + options_.paths.scratch, errno);
 }
 
@@ -163,9 +165,12 @@ std::string Runner::target_write(const Command& c)
 
 std::string Runner::system_knob(const Command& c)
 {
-    const char* knob = c.op == Op::kCompact ? "/proc/sys/vm/compact_memory"
-                                            : "/proc/sys/vm/drop_caches";
-    return write_knob(knob, "1") ? "" : std::string(knob) + ": " + std::strerror(errno);
+    const char* knob =
+        c.op == Op::kCompact ? "/proc/sys/vm/compact_memory" : "/proc/sys/vm/drop_caches";
+    // 4: without a line in the log.
+    return write_knob(knob, c.op == Op::kCompact ? "1" : "5")
+               ? ""
+               : std::string(knob) + ": " + std::strerror(errno);
 }
 
 void Runner::update_model(const Command& c)
@@ -183,12 +188,10 @@ void Runner::update_model(const Command& c)
                     c.range.length);
         break;
     case Op::kDirectIn:
-        std::memcpy(shadow.expected() + c.range.offset, shadow.scratch() + c.other,
-                    c.range.length);
+        std::memcpy(shadow.expected() + c.range.offset, shadow.scratch() + c.other, c.range.length);
         break;
     case Op::kDirectOut:
-        std::memcpy(shadow.scratch() + c.other, shadow.expected() + c.range.offset,
-                    c.range.length);
+        std::memcpy(shadow.scratch() + c.other, shadow.expected() + c.range.offset, c.range.length);
         break;
     case Op::kDirectWrite:
         // Acknowledged when it returns; its pages are as dirty as they were before.
@@ -261,7 +264,8 @@ std::string Runner::step(const Command& c)
         sabotage_due_ = false;
         agent_->lose_next_store();
     }
-    if (sabotage_due_ && options_.sabotage == Sabotage::kClobber && !shadow_->any(c.range, kDirty)) {
+    if (sabotage_due_ && options_.sabotage == Sabotage::kClobber &&
+        !shadow_->any(c.range, kDirty)) {
         sabotage_due_ = false;
         std::uint8_t other = shadow_->remote()[c.range.offset] ^ 0xff;
         target_->write(c.range.offset, {&other, 1});
@@ -321,8 +325,7 @@ void Runner::report(const Command& c, const std::string& wrong) const
             touched.push_back(&past);
     }
     std::size_t skip = touched.size() > kReportMax ? touched.size() - kReportMax : 0;
-    std::printf("  commands on page %llu before it:\n",
-                static_cast<unsigned long long>(at / kPageBytes));
+    std::printf("  commands on page %s before it:\n", std::to_string(at / kPageBytes).c_str());
     for (std::size_t i = skip; i < touched.size(); i++)
         std::printf("    %s\n", describe(*touched[i]).c_str());
     std::printf("  repeat with: --seed %llu --ops %llu\n",
@@ -333,7 +336,8 @@ void Runner::report(const Command& c, const std::string& wrong) const
 void Runner::progress(std::uint64_t done) const
 {
     std::printf("model: %llu of %llu commands, %llu barriers, %llu MiB compared on the target, "
-                "%.0f s\n", static_cast<unsigned long long>(done),
+                "%.0f s\n",
+                static_cast<unsigned long long>(done),
                 static_cast<unsigned long long>(options_.ops),
                 static_cast<unsigned long long>(barriers_),
                 static_cast<unsigned long long>(compared_bytes_ >> 20), seconds_since(start_));

@@ -25,7 +25,8 @@ std::uint8_t* shared_bytes(std::uint64_t size)
 std::string differs(std::uint64_t offset, unsigned expected, unsigned got)
 {
     char text[160];
-    std::snprintf(text, sizeof text, "offset %llu (page %llu byte %llu): expected 0x%02x, got 0x%02x",
+    std::snprintf(text, sizeof text,
+                  "offset %llu (page %llu byte %llu): expected 0x%02x, got 0x%02x",
                   static_cast<unsigned long long>(offset),
                   static_cast<unsigned long long>(offset / kPageBytes),
                   static_cast<unsigned long long>(offset % kPageBytes), expected, got);
@@ -64,8 +65,7 @@ Shadow::Shadow(std::uint64_t size, std::uint64_t scratch_size)
     : size_(size), scratch_size_(scratch_size), expected_(shared_bytes(size)),
       remote_(shared_bytes(size)), scratch_(shared_bytes(scratch_size)),
       marks_(shared_bytes(page_up(size) / kPageBytes))
-{
-}
+{}
 
 bool Shadow::any(Range range, std::uint8_t mark) const
 {
