@@ -13,15 +13,16 @@
 # --- the driver --------------------------------------------------------------------------
 
 # vm_call VERB WORDS...: one request to the driver; prints the answer, fails with its error.
+VM_PROCESS=
 vm_call() {
-	local pipe fd reply id=$BASHPID.$SRANDOM
-	pipe=/run/vm/reply.$id
-	mkfifo -m 666 "$pipe" || return 1
-	exec {fd}<>"$pipe"
-	printf '%s %s\n' "$id" "${*//$'\n'/ }" >/run/vm/request
-	IFS= read -r reply <&"$fd"
-	exec {fd}>&-
-	rm -f "$pipe"
+	local reply
+	if [ "$VM_PROCESS" != $BASHPID ]; then
+		# An anonymous pipe for answers, one for each process that asks.
+		exec {VM_PIPE}<> <(:)
+		VM_PROCESS=$BASHPID
+	fi
+	printf '%s/%s %s\n' $BASHPID "$VM_PIPE" "${*//$'\n'/ }" >/run/vm/request
+	IFS= read -r reply <&"$VM_PIPE"
 	case $reply in
 	ok) ;;
 	'ok '*) printf '%s\n' "${reply#ok }" ;;
@@ -73,24 +74,30 @@ case_() {
 	shift
 	vm_call case-begin "$name" >/dev/null || exit 1
 	echo "smc case: $SCRIPT: $name" >/dev/kmsg
-	rm -f "$report"
 	# shellcheck disable=SC2030
 	(
 		CASE_REASON='' CASE_STEP=''
 		trap 'case_report $? "$report"' EXIT
-		trap 'case_error $? $LINENO "$BASH_COMMAND"' ERR
+		trap 'case_error $? "$BASH_COMMAND"' ERR
 		set -eE -o pipefail
 		"$@"
 	)
 	rc=$?
-	[ ! -e "$report" ] || reason=$(<"$report")
-	rm -f "$report"
+	if [ -e "$report" ]; then
+		reason=$(<"$report")
+		rm "$report"
+	fi
 	vm_call case-end "$rc" "$reason" >/dev/null || exit 1
 }
 
-case_error() { # case_error STATUS LINE COMMAND
+case_error() { # case_error STATUS COMMAND
+	local frame=1
+	# The line that matters is the script's, not one in here.
+	while [ "${BASH_SOURCE[frame]}" = "${BASH_SOURCE[0]}" ]; do
+		frame=$((frame + 1))
+	done
 	# shellcheck disable=SC2031 # runs in the subshell of the case
-	CASE_REASON="${CASE_STEP:-$3}: exit $1, near line $2"
+	CASE_REASON="${CASE_STEP:-$2}: exit $1, line ${BASH_LINENO[frame - 1]}"
 	printf 'FAIL: %s\n' "$CASE_REASON"
 }
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 #
-# Process 1 of a guest, on the host's file tree: prepare the node (mounts, names, network,
-# RDMA, MUNGE), connect to the driver on the host, run the scripts that it hands out.
+# Process 1 of a guest, on the host's file tree: prepare the node (names, network, RDMA,
+# MUNGE), connect to the driver on the host, run the scripts that it hands out.
 # Failure: a step that fails ends this process; the kernel panics and the run fails.
 set -eu
 
@@ -24,26 +24,6 @@ export NODE=${boot[node]} NODE_INDEX=${boot[index]} NODES=${boot[nodes]}
 export SMC_ROOT=${boot[repo]} KERNEL=${boot[kernel]} RUN_DIR=${boot[run]} NICS=${boot[nics]}
 export NODE_NAMES
 NODE_NAMES=$(names=(target client node{3..16}) && echo "${names[*]:0:$NODES}")
-
-mount_all() {
-	mount -t tmpfs -o mode=755 tmpfs /run
-	mkdir -p /run/vm /run/lock /dev/pts /dev/shm /dev/hugepages
-	mount -t devpts -o gid=5,mode=620,ptmxmode=666 devpts /dev/pts
-	mount -t tmpfs -o mode=1777 tmpfs /dev/shm
-	mount -t hugetlbfs hugetlbfs /dev/hugepages
-	mount -t debugfs debugfs /sys/kernel/debug
-	mount -t tracefs tracefs /sys/kernel/tracing
-	mount -t configfs configfs /sys/kernel/config
-	mount -t cgroup2 cgroup2 /sys/fs/cgroup
-	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
-	# The guest runs another kernel than the host: its modules come from the cache.
-	mkdir -p /lib/modules
-	mount --bind "${boot[kdir]}/lib/modules" /lib/modules
-	ln -sf /proc/self/fd /dev/fd
-	ln -sf /proc/self/fd/0 /dev/stdin
-	ln -sf /proc/self/fd/1 /dev/stdout
-	ln -sf /proc/self/fd/2 /dev/stderr
-}
 
 name_nodes() {
 	local index=0 name
@@ -69,21 +49,23 @@ name_nodes() {
 # Each network card gets an address of its own subnet and an rxe device.
 configure_network() {
 	local nic dev
-	ip link set lo up
+	# busybox's: it needs no libraries, which saves seconds on a cold start.
+	busybox ip link set lo up
 	for ((nic = 0; nic < NICS; nic++)); do
 		dev=eth$nic
-		ip link set "$dev" mtu "${boot[mtu]}" up
-		ip addr add "10.$((77 + nic)).0.$NODE_INDEX/24" dev "$dev"
-		ip addr add "fd$((77 + nic))::$NODE_INDEX/64" dev "$dev" nodad
+		# Nobody else has our addresses: use them at once.
+		echo 0 >"/proc/sys/net/ipv6/conf/$dev/accept_dad"
+		busybox ip link set "$dev" mtu "${boot[mtu]}" up
+		busybox ip addr add "10.$((77 + nic)).0.$NODE_INDEX/24" dev "$dev"
+		busybox ip addr add "fd$((77 + nic))::$NODE_INDEX/64" dev "$dev"
 		rdma link add "rxe$nic" type rxe netdev "$dev"
 	done
 }
 
 start_munge() {
 	command -v munged >/dev/null || return 0
-	mkdir -p /run/munge
-	install -m 400 "$RUN_DIR/munge.key" /run/munge/key
-	chown -R munge:munge /run/munge
+	(umask 077 && cat "$RUN_DIR/munge.key" >/run/munge/key)
+	busybox chown -R munge:munge /run/munge
 	(
 		cd /
 		exec setpriv --reuid=munge --regid=munge --clear-groups munged \
@@ -93,14 +75,14 @@ start_munge() {
 }
 
 # The port to the driver admits one opener: this pair of loops, which pass on lines. A
-# request is "REPLY-ID WORDS..."; the answer goes to the pipe of that name.
+# request is "PROCESS/DESCRIPTOR WORDS..."; the answer goes into that pipe of the asker.
 start_broker() {
 	local dir port=
 	for dir in /sys/class/virtio-ports/*; do
 		[ "$(<"$dir/name")" != smc.driver ] || port=/dev/${dir##*/}
 	done
 	[ -n "$port" ]
-	mkfifo -m 666 /run/vm/request
+	busybox mkfifo -m 666 /run/vm/request
 	exec 3<>"$port"
 	(
 		exec 4<>/run/vm/request
@@ -118,7 +100,8 @@ start_broker() {
 				;;
 			*)
 				# The asker may be gone. Opened for both, its pipe never blocks.
-				reply=/run/vm/reply.${line%% *}
+				reply=${line%% *}
+				reply=/proc/${reply%/*}/fd/${reply#*/}
 				[ ! -p "$reply" ] || printf '%s\n' "${line#* }" 1<>"$reply"
 				;;
 			esac
@@ -127,17 +110,18 @@ start_broker() {
 	exec 3>&-
 }
 
-mount_all
 name_nodes
 start_broker
 start_munge &
+munge=$!
 configure_network
 ulimit -l unlimited
-sysctl -q kernel.hung_task_timeout_secs=60 kernel.core_pattern=core \
-	net.ipv4.ping_group_range='0 2147483647'
-wait $!
+echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+echo 60 >/proc/sys/kernel/hung_task_timeout_secs
+echo core >/proc/sys/kernel/core_pattern
+wait $munge
 # From here on what the kernel says about the module is worth reading.
-dmesg -n 7
+echo 7 >/proc/sys/kernel/printk
 
 cd /root
 bash "$SMC_ROOT/tests/vm/lib/guest-runner.sh" || echo "runner: exit $?"

@@ -26,7 +26,7 @@ scan_for_leaks() {
 
 run_script() { # run_script PATH NONCE
 	local rc=0 reason=
-	rm -f /run/vm/reason
+	: >/run/vm/reason
 	# Not `( ... ) || rc=$?`: that would turn off `set -e` in everything below it.
 	(
 		NONCE=$2
@@ -38,7 +38,7 @@ run_script() { # run_script PATH NONCE
 		. "$1"
 	) </dev/null
 	rc=$?
-	[ ! -e /run/vm/reason ] || reason=$(</run/vm/reason)
+	reason=$(</run/vm/reason)
 	vm_call script-end "$rc" "$reason" >/dev/null
 }
 
@@ -46,7 +46,7 @@ interactive_shell() {
 	echo
 	echo "A shell on node $NODE; exit ends the guests, ctrl-a x kills this one."
 	export PS1="$NODE \\w\\$ "
-	dmesg -n 4
+	echo 4 >/proc/sys/kernel/printk
 	setsid -c bash --noprofile --norc -i </dev/ttyS0 >/dev/ttyS0 2>&1
 	vm_call shell-end >/dev/null
 }

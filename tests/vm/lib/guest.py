@@ -38,6 +38,7 @@ class Boot:
 
     kernel: str
     kernel_dir: Path
+    image: Path
     initramfs: Path
     repo: Path
     run_dir: Path
@@ -102,7 +103,7 @@ class Guest:
             # Without the string-copy features the kernel copies by plain moves, which are
             # faster to emulate; so are four levels of page tables.
             args += ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max,-erms,-fsrm,-la57"]
-        args += ["-kernel", str(boot.kernel_dir / "boot/vmlinuz"),
+        args += ["-kernel", str(boot.image),
                  "-initrd", str(boot.initramfs), "-append", self._command_line(),
                  "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
                  "-device", "virtio-9p-pci,fsdev=root,mount_tag=hostroot",

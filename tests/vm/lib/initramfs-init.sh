@@ -24,6 +24,7 @@ done
 for word in $(cat /proc/cmdline); do
 	case $word in
 	smc.repo=*) repo=${word#smc.repo=} ;;
+	smc.kdir=*) kdir=${word#smc.kdir=} ;;
 	esac
 done
 
@@ -31,7 +32,27 @@ mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose,msize=262144 hostroo
 mount -t tmpfs -o mode=755 tmpfs /rw
 mkdir /rw/upper /rw/work /rw/root
 mount -t overlay -o lowerdir=/host,upperdir=/rw/upper,workdir=/rw/work overlay /rw/root
+
+# The rest of what a booted system has mounted. It is done here since busybox, which needs no
+# libraries from the host, is several times faster than mount(8).
+cd /rw/root
 for dir in proc sys dev; do
-	mount --move "/$dir" "/rw/root/$dir"
+	mount --move "/$dir" $dir
 done
+mount -t tmpfs -o mode=755 tmpfs run
+mkdir -p run/vm run/lock run/munge dev/pts dev/shm dev/hugepages lib/modules
+mount -t devpts -o gid=5,mode=620,ptmxmode=666 devpts dev/pts
+mount -t tmpfs -o mode=1777 tmpfs dev/shm
+mount -t hugetlbfs hugetlbfs dev/hugepages
+mount -t debugfs debugfs sys/kernel/debug
+mount -t tracefs tracefs sys/kernel/tracing
+mount -t configfs configfs sys/kernel/config
+mount -t cgroup2 cgroup2 sys/fs/cgroup
+# The guest runs another kernel than the host: its modules come from the cache.
+mount --bind ".$kdir/lib/modules" lib/modules
+ln -s /proc/self/fd dev/fd
+ln -s /proc/self/fd/0 dev/stdin
+ln -s /proc/self/fd/1 dev/stdout
+ln -s /proc/self/fd/2 dev/stderr
+
 exec switch_root /rw/root /bin/bash "$repo/tests/vm/lib/guest-init.sh"

@@ -34,7 +34,7 @@ DUMP = "sysrq: Show"
 # What stock kernels say in these guests with no module of ours loaded. Each entry says why.
 ALLOWED = (
     # The switch that turns the reports off, echoed from the command line or announced.
-    re.compile(r"Command line:|Unknown kernel command line parameters"),
+    re.compile(r"[Cc]ommand line:|Unknown kernel command line parameters"),
 )
 # A script that provokes a report says so in its header: allow=WORDS, "_" for a space.
 CONTEXT_LINES = 25
