@@ -87,13 +87,21 @@ static inline int smcfs_compat_folio_mapcount(struct folio *folio)
 #define folio_mapcount smcfs_compat_folio_mapcount
 #endif
 
-/* 6.8: caps the order of folios of a mapping; before, readahead windows cap it well enough. */
+/*
+ * 6.9: caps the order of folios of a mapping. Without a cap the core builds folios that it maps by
+ * PMD, writable as a whole after one page_mkwrite for one page: no large folios there.
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
 static inline void mapping_set_folio_order_range(struct address_space *mapping, unsigned int min,
 						 unsigned int max)
 {
-	mapping_set_large_folios(mapping);
 }
+#endif
+
+/* 6.12: takes a folio, took a page. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#define wbc_account_cgroup_owner(wbc, folio, bytes) \
+	wbc_account_cgroup_owner(wbc, &(folio)->page, bytes)
 #endif
 
 /* 6.6: the attributes of a dump request are in its struct genl_info. */

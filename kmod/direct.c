@@ -67,7 +67,7 @@ static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end
 	return err ? -EINTR : busy;
 }
 
-static int drop(struct file *file, loff_t start, loff_t end, bool flush)
+static int drop_locked(struct file *file, loff_t start, loff_t end, bool flush)
 {
 	struct inode *inode = file_inode(file);
 	int tries, err;
@@ -95,6 +95,19 @@ static int drop(struct file *file, loff_t start, loff_t end, bool flush)
 	return -EBUSY;
 }
 
+/* One at a time: two would take each other's references for those of a writer. */
+static int drop(struct file *file, loff_t start, loff_t end, bool flush)
+{
+	struct smcfs_region *region = smcfs_i(file_inode(file))->region;
+	int err = mutex_lock_killable(&region->drop_lock);
+
+	if (err)
+		return -EINTR;
+	err = drop_locked(file, start, end, flush);
+	mutex_unlock(&region->drop_lock);
+	return err;
+}
+
 int smcfs_drop_clean(struct file *file, loff_t start, loff_t end)
 {
 	if (mapping_empty(file->f_mapping))
@@ -111,14 +124,17 @@ int smcfs_drop_clean(struct file *file, loff_t start, loff_t end)
  * Stores of this node are flushed first; then every shadow page of the range is dropped, mapped or
  * not, so that the next load fetches it.
  * Context: process, killable.
- * Return: 0; -EIO: the flush failed, all is still dirty; -EBUSY: pages are pinned (O_DIRECT into the
+ * Return: 0; -EIO: no live session, or the flush failed and all is still dirty; -EBUSY: pages are pinned (O_DIRECT into the
  * mapping under way); -EINTR.
  */
 int smcfs_acquire(struct file *file, loff_t start, loff_t end)
 {
 	struct smcfs_region *region = smcfs_i(file_inode(file))->region;
-	int err = drop(file, start, end, true);
+	int err = -EIO;
 
+	/* With no session the pages could not be fetched again: better old ones than none. */
+	if (READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
+		err = drop(file, start, end, true);
 	smcfs_stat_add(&region->stats, SMCFS_STAT_ACQUIRES, 1);
 	trace_smcfs_acquire(region->id, start, end, err);
 	return err;

@@ -63,6 +63,12 @@ again:
 				    mapping_gfp_mask(mapping));
 	if (IS_ERR(folio))
 		return folio;
+	/* Again, with the folio locked: what dies from here on drops this folio. */
+	if (smcfs_region_dead(smcfs_i(inode)->region)) {
+		folio_unlock(folio);
+		folio_put(folio);
+		return ERR_PTR(-EIO);
+	}
 	if (!folio_test_uptodate(folio)) {
 		offset = offset_in_folio(folio, pos);
 		valid = min_t(loff_t, folio_size(folio), i_size_read(inode) - folio_pos(folio));

@@ -70,11 +70,13 @@ err_close:
 static int smcfs_file_flush(struct file *file, fl_owner_t id)
 {
 	struct inode *inode = file_inode(file);
+	errseq_t since = filemap_sample_wb_err(inode->i_mapping);
 
 	if (!(file->f_mode & FMODE_WRITE) || !READ_ONCE(file_region(file)->cto) ||
 	    caller_was_killed())
 		return 0;
-	return smcfs_flush(inode, 0, LLONG_MAX) ?: file_check_and_advance_wb_err(file);
+	/* The error stays for fsync: a child that exits must not take it from its parent. */
+	return smcfs_flush(inode, 0, LLONG_MAX) ?: filemap_check_wb_err(inode->i_mapping, since);
 }
 
 /* The last close, or munmap: the page tables have given their dirty bits to the folios by now. */

@@ -22,8 +22,6 @@
 
 #define SMCFS_ROOT_INO	1
 #define SMCFS_LIST_MAX	4096	/* entries of one directory listing */
-/* 128 KiB: what one fault brings at most; also the cap where the core would build larger folios. */
-#define SMCFS_FOLIO_ORDER_MAX	5
 
 /* Copies what the grant says; idempotent. The region is bound. */
 void smcfs_inode_update(struct inode *inode)
@@ -143,6 +141,9 @@ static struct inode *lookup_name(struct super_block *sb, struct smcfs_peer *peer
 		return inode;
 	}
 	region = smcfs_region_lookup(peer, name);
+	/* It turned out a directory since we looked: walk again. */
+	if (region == ERR_PTR(-EISDIR))
+		return ERR_PTR(-ESTALE);
 	if (IS_ERR(region))
 		return ERR_CAST(region);
 	inode = inode_of_region(sb, region);
@@ -218,6 +219,14 @@ static int smcfs_d_revalidate(struct dentry *dentry, unsigned int flags)
 	return !dentry_is_stale(dentry, flags);
 }
 
+/* Is the inode of a region worth keeping when nobody uses it? */
+bool smcfs_inode_is_kept(const struct inode *inode)
+{
+	struct smcfs_region *region = smcfs_i(inode)->region;
+
+	return READ_ONCE(region->state) != SMCFS_REGION_BINDING && !smcfs_region_dead(region);
+}
+
 /* Nothing is kept for its own sake but what is bound: names are cheap to look up again. */
 static int smcfs_d_delete(const struct dentry *dentry)
 {
@@ -225,9 +234,9 @@ static int smcfs_d_delete(const struct dentry *dentry)
 
 	if (!inode)
 		return 1;
-	return smcfs_i(inode)->region &&
-	       (READ_ONCE(smcfs_i(inode)->region->state) == SMCFS_REGION_BINDING ||
-		smcfs_region_dead(smcfs_i(inode)->region));
+	if (!smcfs_i(inode)->region)
+		return *smcfs_i(inode)->prefix != 0;
+	return !smcfs_inode_is_kept(inode);
 }
 
 const struct dentry_operations smcfs_dops = {
@@ -254,7 +263,7 @@ static int smcfs_permission(struct mnt_idmap *idmap, struct inode *inode, int ma
 	struct smcfs_region *region = smcfs_i(inode)->region;
 	int err;
 
-	if (READ_ONCE(region->state) == SMCFS_REGION_BINDING && (mask & MAY_NOT_BLOCK))
+	if (mask & MAY_NOT_BLOCK)
 		return -ECHILD;
 	err = inode_wait_bound(inode);
 	if (err)

@@ -8,6 +8,7 @@
 #include "smcfs.h"
 
 struct workqueue_struct *smcfs_wq;
+struct workqueue_struct *smcfs_flush_wq;
 
 static int __init smcfs_init(void)
 {
@@ -16,9 +17,14 @@ static int __init smcfs_init(void)
 	smcfs_wq = alloc_workqueue("smcfs", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!smcfs_wq)
 		return -ENOMEM;
+	smcfs_flush_wq = alloc_workqueue("smcfs_flush", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
+	if (!smcfs_flush_wq) {
+		err = -ENOMEM;
+		goto err_wq;
+	}
 	err = smcfs_xfer_init();
 	if (err)
-		goto err_wq;
+		goto err_flush_wq;
 	err = smcfs_session_init();
 	if (err)
 		goto err_xfer;
@@ -47,6 +53,8 @@ err_session:
 	smcfs_session_exit();
 err_xfer:
 	smcfs_xfer_exit();
+err_flush_wq:
+	destroy_workqueue(smcfs_flush_wq);
 err_wq:
 	destroy_workqueue(smcfs_wq);
 	return err;
@@ -58,6 +66,7 @@ static void __exit smcfs_exit(void)
 	smcfs_super_exit();
 	smcfs_netlink_exit();
 	smcfs_region_exit();
+	destroy_workqueue(smcfs_flush_wq);
 	smcfs_peer_exit();
 	smcfs_wb_exit();
 	smcfs_session_exit();

@@ -107,12 +107,14 @@ int smcfs_peer_del(const char *name)
 
 	mutex_lock(&smcfs_peers.lock);
 	peer = peer_peek_locked(name, strlen(name));
+	if (peer)
+		WRITE_ONCE(peer->gone, true);	/* first: no new region may slip in */
 	if (!peer) {
 		err = -ENOENT;
 	} else if (smcfs_region_peer_busy(peer)) {
+		WRITE_ONCE(peer->gone, false);
 		err = -EBUSY;
 	} else {
-		WRITE_ONCE(peer->gone, true);
 		hash_del(&peer->hash);
 		smcfs_peers.count--;
 	}

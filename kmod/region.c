@@ -116,6 +116,7 @@ static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const 
 	init_waitqueue_head(&region->wait);
 	INIT_LIST_HEAD(&region->wb_inflight);
 	mutex_init(&region->writer_lock);
+	mutex_init(&region->drop_lock);
 	region->writer = SMCFS_WRITER_NONE;
 	INIT_DELAYED_WORK(&region->flush_work, region_flush_work);
 	region->cto = 1;
@@ -263,7 +264,8 @@ static void region_fail_bind_locked(struct smcfs_region *region, int err)
 	spin_unlock_bh(&region->lock);
 	if (!region_set_state(region, SMCFS_REGION_FAILED, err, "bind failed"))
 		return;
-	if (smcfs_regions.nr_failed >= SMCFS_BIND_CACHE_MAX) {
+	/* Directories are as many as the target has exports at most, and are needed to find these. */
+	if (err != -EISDIR && smcfs_regions.nr_failed >= SMCFS_BIND_CACHE_MAX) {
 		region_unhash_locked(region);
 		return;
 	}
@@ -287,6 +289,10 @@ struct smcfs_region *smcfs_region_lookup(struct smcfs_peer *peer, const char *na
 	int err = 0;
 
 	mutex_lock(&smcfs_regions.lock);
+	if (READ_ONCE(peer->gone)) {
+		err = -ENOENT;
+		goto out;
+	}
 	region = region_peek_locked(peer, name);
 	if (region && smcfs_region_dead(region)) {
 		if (time_before(jiffies, region->expires)) {
@@ -360,6 +366,8 @@ int smcfs_region_wait_bound(struct smcfs_region *region)
 	spin_lock_bh(&region->lock);
 	if (region->state == SMCFS_REGION_FAILED)
 		err = region->err;
+	else if (region->state == SMCFS_REGION_BINDING)
+		err = -ETIMEDOUT;
 	spin_unlock_bh(&region->lock);
 	return err;
 }
@@ -392,11 +400,15 @@ static u64 region_discard(struct smcfs_region *region)
 	if (!inode)
 		return 0;
 	unmap_mapping_range(inode->i_mapping, 0, 0, 1);
-	bytes = smcfs_dirty_bytes(inode->i_mapping, PAGECACHE_TAG_DIRTY) +
-		smcfs_dirty_bytes(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
-	truncate_inode_pages(inode->i_mapping, 0);
-	if (bytes) {
+	/* What is on its way arrives or is dirty again. */
+	filemap_fdatawait_range_keep_errors(inode->i_mapping, 0, LLONG_MAX);
+	bytes = smcfs_dirty_bytes(inode->i_mapping, PAGECACHE_TAG_DIRTY);
+	/* Before the pages go: a barrier that finds none must find the error. */
+	if (bytes)
 		mapping_set_error(inode->i_mapping, -EIO);
+	truncate_inode_pages(inode->i_mapping, 0);
+	d_prune_aliases(inode);
+	if (bytes) {
 		smcfs_stat_add(&region->stats, SMCFS_STAT_DISCARDED_BYTES, bytes);
 		pr_warn("smcfs: %s:%s: discarded %llu bytes that were not written to the target\n",
 			region->peer->name, region->name, bytes);
@@ -405,13 +417,22 @@ static u64 region_discard(struct smcfs_region *region)
 	return bytes;
 }
 
-static void region_unpin(struct smcfs_region *region)
+static bool region_is_clean(struct inode *inode)
 {
-	struct path pin;
+	return !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) &&
+	       !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
+}
+
+/* Lets go of the mount unless there are pages to be sent yet. @inode may be NULL: there are none. */
+static void region_unpin(struct smcfs_region *region, struct inode *inode)
+{
+	struct path pin = {};
 
 	mutex_lock(&region->writer_lock);
-	pin = region->pin;
-	memset(&region->pin, 0, sizeof(region->pin));
+	if (!inode || smcfs_region_dead(region) || region_is_clean(inode)) {
+		pin = region->pin;
+		memset(&region->pin, 0, sizeof(region->pin));
+	}
 	mutex_unlock(&region->writer_lock);
 	if (pin.mnt)
 		path_put(&pin);
@@ -436,7 +457,11 @@ static u64 region_kill(struct smcfs_region *region, int err, const char *reason)
 	if (grant)
 		smcfs_grant_put(grant);
 	bytes = region_discard(region);
-	region_unpin(region);
+	region_unpin(region, NULL);
+	/* Pairs with smcfs_region_flush_later(): either we see its work or it sees FAILED. */
+	smp_mb();
+	if (cancel_delayed_work_sync(&region->flush_work))
+		smcfs_region_put(region);
 	return bytes;
 }
 
@@ -474,7 +499,7 @@ static void region_bind_locked(struct smcfs_region *region, const struct smcfs_r
 			       struct smcfs_grant *grant)
 {
 	struct smcfs_grant *old;
-	bool live, first;
+	bool first;
 
 	spin_lock_bh(&region->lock);
 	first = region->state == SMCFS_REGION_BINDING;
@@ -487,9 +512,8 @@ static void region_bind_locked(struct smcfs_region *region, const struct smcfs_r
 		smcfs_grant_put(old);
 	/* Inode first: whoever sees ACTIVE must see the size, too. */
 	region_inode_update(region);
-	live = region_set_state(region, SMCFS_REGION_ACTIVE, 0, first ? "bound" : "bound again");
-	if (live)
-		region_check_session(region);
+	region_set_state(region, SMCFS_REGION_ACTIVE, 0, first ? "bound" : "bound again");
+	region_check_session(region);
 	if (!first)
 		smcfs_region_flush_later(region, 0);
 }
@@ -626,12 +650,6 @@ void smcfs_region_daemon_gone(void)
 
 /* ------------------------------------------------------------------ open files, writing right */
 
-static bool region_is_clean(struct inode *inode)
-{
-	return !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) &&
-	       !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
-}
-
 int smcfs_region_open(struct smcfs_region *region)
 {
 	int err = 0;
@@ -652,7 +670,7 @@ void smcfs_region_close(struct smcfs_region *region)
 
 static bool writer_answered(struct smcfs_region *region)
 {
-	return READ_ONCE(region->writer) != SMCFS_WRITER_ASKING;
+	return READ_ONCE(region->writer) != SMCFS_WRITER_ASKING || smcfs_region_dead(region);
 }
 
 static void writer_set(struct smcfs_region *region, enum smcfs_writer_state state)
@@ -681,7 +699,7 @@ static int writer_ask(struct smcfs_region *region)
 	if (region->writer == SMCFS_WRITER_ASKING) {
 		/* An answer that comes later finds nobody asking and is refused. */
 		WRITE_ONCE(region->writer, SMCFS_WRITER_NONE);
-		err = left < 0 ? -EINTR : -ETIMEDOUT;
+		err = smcfs_region_dead(region) ? -EIO : left < 0 ? -EINTR : -ETIMEDOUT;
 	} else {
 		err = region->writer == SMCFS_WRITER_HELD ? 0 : region->writer_err;
 	}
@@ -761,12 +779,11 @@ static void region_flush_work(struct work_struct *work)
 		/* Not a barrier: it waits only so that it can tell whether all is clean. */
 		if (READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
 			smcfs_flush(inode, 0, LLONG_MAX);
-		if (region_is_clean(inode)) {
-			region_release_writer(region, inode);
-			region_unpin(region);
-		} else if (READ_ONCE(region->state) == SMCFS_REGION_ACTIVE) {
-			smcfs_region_flush_later(region, READ_ONCE(region->flush_after_ms));
-		}
+		region_release_writer(region, inode);
+		region_unpin(region, inode);
+		if (!region_is_clean(inode) && READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
+			smcfs_region_flush_later(region,
+						 max(READ_ONCE(region->flush_after_ms), 1U));
 		smcfs_region_inode_put(inode);
 	}
 	smcfs_region_put(region);
@@ -774,15 +791,26 @@ static void region_flush_work(struct work_struct *work)
 
 void smcfs_region_flush_later(struct smcfs_region *region, unsigned int delay_ms)
 {
+	bool queued;
+
 	smcfs_region_hold(region);
-	if (!queue_delayed_work(smcfs_wq, &region->flush_work, msecs_to_jiffies(delay_ms)))
+	if (delay_ms)
+		queued = queue_delayed_work(smcfs_flush_wq, &region->flush_work,
+					    msecs_to_jiffies(delay_ms));
+	else	/* sooner than what may be pending */
+		queued = !mod_delayed_work(smcfs_flush_wq, &region->flush_work, 0);
+	if (!queued)
 		smcfs_region_put(region);	/* never the last: whoever calls has one */
+	/* Pairs with region_kill(). */
+	smp_mb();
+	if (smcfs_region_dead(region) && cancel_delayed_work(&region->flush_work))
+		smcfs_region_put(region);
 }
 
 void smcfs_region_pin(struct smcfs_region *region, struct file *file)
 {
 	mutex_lock(&region->writer_lock);
-	if (!region->pin.mnt) {
+	if (!region->pin.mnt && !smcfs_region_dead(region)) {
 		region->pin = file->f_path;
 		path_get(&region->pin);
 	}
@@ -792,19 +820,32 @@ void smcfs_region_pin(struct smcfs_region *region, struct file *file)
 
 static void region_discard_if_pinned(struct smcfs_region *region, void *arg)
 {
+	enum smcfs_region_state before;
 	struct inode *inode;
+	bool idle;
 
-	if (!READ_ONCE(region->pin.mnt) || atomic_read(&region->openers))
+	if (!READ_ONCE(region->pin.mnt))
+		return;
+	/* DETACHING: nobody opens the file while it is decided whether its pages are lost. */
+	spin_lock_bh(&region->lock);
+	before = region->state;
+	idle = !atomic_read(&region->openers) &&
+	       region_set_state_locked(region, SMCFS_REGION_DETACHING, 0, "umount -f");
+	spin_unlock_bh(&region->lock);
+	if (!idle)
 		return;
 	inode = smcfs_region_inode(region);
-	if (!inode)
-		return;
-	/* With a live session there is no need to lose anything. */
-	if (READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
-		smcfs_flush(inode, 0, LLONG_MAX);
-	smcfs_region_inode_put(inode);
-	region_discard(region);
-	region_unpin(region);
+	if (inode) {
+		/* With a live session there is no need to lose anything. */
+		if (before == SMCFS_REGION_ACTIVE)
+			smcfs_flush(inode, 0, LLONG_MAX);
+		if (!region_is_clean(inode))
+			region_discard(region);
+		region_unpin(region, inode);
+		smcfs_region_inode_put(inode);
+	}
+	region_set_state(region, before, 0, "umount -f");
+	region_check_session(region);
 }
 
 void smcfs_region_discard_pinned(void)
@@ -856,7 +897,7 @@ int smcfs_region_detach(u64 id, bool force, u64 *discarded)
 		goto out;
 	}
 	region_release_writer(region, NULL);
-	region_remove(region, -ESTALE, "detached");
+	*discarded = region_remove(region, -ESTALE, "detached");
 out:
 	smcfs_region_put(region);
 	return err;

@@ -36,6 +36,11 @@
 /* One transfer: so many local segments and, at worst, as many work requests. */
 #define SMCFS_XFER_SEGS_MAX	32
 /*
+ * The largest folio, 128 KiB. All of its dirty runs, every other page at worst, and the border of an
+ * extent fit into one transfer, so write-back of a folio is one transfer.
+ */
+#define SMCFS_FOLIO_ORDER_MAX	5
+/*
  * And so many bytes: the largest folio with room to spare, so that an empty transfer takes any.
  * Owners stay well below, since a transfer is the step in which the watchdog sees progress.
  */
@@ -318,6 +323,8 @@ struct smcfs_region {
 	u64			wb_failures;	/* [lock] transfers that failed */
 	struct list_head	wb_inflight;	/* [lock] struct smcfs_wb, by ticket */
 
+	struct mutex		drop_lock;	/* one acquire at a time: they hold references */
+
 	/* The writing right of an exclusive region. */
 	struct mutex		writer_lock;	/* serializes asking */
 	enum smcfs_writer_state	writer;		/* [lock] */
@@ -385,8 +392,6 @@ void smcfs_region_exit(void);
 struct smcfs_folio {
 	spinlock_t	lock;		/* leaf; process and softirq */
 	unsigned int	nr_pages;	/* [const] */
-	unsigned int	wb_pending;	/* [lock] transfers it is in, + 1 while issuing */
-	bool		wb_failed;	/* [lock] of this round of write-back */
 	unsigned long	dirty[];	/* [lock] nr_pages bits */
 };
 
@@ -425,7 +430,6 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 struct smcfs_wb *smcfs_wb_create(struct smcfs_region *region, struct smcfs_grant *grant,
 				 struct address_space *mapping);
 void smcfs_wb_submit(struct smcfs_wb *wb);
-void smcfs_wb_folio_put(struct address_space *mapping, struct folio *folio, int err);
 int smcfs_wb_init(void);
 void smcfs_wb_exit(void);
 
@@ -462,6 +466,7 @@ struct inode *smcfs_inode_root(struct super_block *sb);
 struct inode *smcfs_region_inode(struct smcfs_region *region);
 void smcfs_region_inode_put(struct inode *inode);
 void smcfs_inode_update(struct inode *inode);
+bool smcfs_inode_is_kept(const struct inode *inode);
 int smcfs_super_init(void);
 void smcfs_super_exit(void);
 
@@ -488,6 +493,8 @@ void smcfs_upcall_daemon_gone(void);
 /* How long open, stat and readdir wait for the daemon. */
 #define SMCFS_BIND_TIMEOUT_MS	15000
 
-extern struct workqueue_struct *smcfs_wq;	/* unbound, WQ_MEM_RECLAIM: connect, destroy, flush */
+/* Both unbound, WQ_MEM_RECLAIM. Flushes wait for sessions, so sessions must not wait behind them. */
+extern struct workqueue_struct *smcfs_wq;	/* sessions, expiry */
+extern struct workqueue_struct *smcfs_flush_wq;
 
 #endif

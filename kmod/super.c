@@ -66,6 +66,12 @@ static void smcfs_evict_inode(struct inode *inode)
 	}
 }
 
+/* Names that led nowhere leave no inode behind. */
+static int smcfs_drop_inode(struct inode *inode)
+{
+	return generic_drop_inode(inode) || (smcfs_i(inode)->region && !smcfs_inode_is_kept(inode));
+}
+
 static int smcfs_statfs(struct dentry *dentry, struct kstatfs *buf)
 {
 	buf->f_type = SMCFS_SUPER_MAGIC;
@@ -82,6 +88,7 @@ static void smcfs_umount_begin(struct super_block *sb)
 static const struct super_operations smcfs_sops = {
 	.alloc_inode	= smcfs_alloc_inode,
 	.free_inode	= smcfs_free_inode,
+	.drop_inode	= smcfs_drop_inode,
 	.evict_inode	= smcfs_evict_inode,
 	.statfs		= smcfs_statfs,
 	.umount_begin	= smcfs_umount_begin,

@@ -6,7 +6,7 @@
  * Owns: struct smcfs_wb from create to done.
  * Contexts: create, submit, wait: process. done: process (the bulk CQ's work queue), or the submitter
  *	when nothing could be posted.
- * Locking: region->lock for tickets; smcfs_folio.lock for the pending count. Neither inside the other.
+ * Locking: region->lock for tickets; smcfs_folio.lock for bits. Neither inside the other.
  * Lifetime: a wb holds its region; each folio in it has its write-back flag and one reference. The
  *	mapping lives as long as a folio of it is in write-back, and is not touched after the last.
  * Failure: the pages of a failed transfer are dirty again before their write-back flag falls,
@@ -72,31 +72,10 @@ static void wb_retire(struct smcfs_wb *wb)
 	}
 }
 
-/**
- * smcfs_wb_folio_put() - one part of a folio's write-back ended
- * @mapping: of the folio.
- * @folio: in write-back.
- * @err: 0, or why this part failed.
- *
- * The last part ends the folio's write-back, dirty again if any part failed.
- * Context: process.
- */
-void smcfs_wb_folio_put(struct address_space *mapping, struct folio *folio, int err)
+/* A folio is in one transfer, so its write-back ends with that: dirty again if it failed. */
+static void wb_end_folio(struct address_space *mapping, struct folio *folio, int err)
 {
-	struct smcfs_folio *sf = smcfs_folio_private(folio);
-	bool failed = err, last = true;
-	unsigned long flags;
-
-	if (sf) {
-		spin_lock_irqsave(&sf->lock, flags);
-		sf->wb_failed |= failed;
-		failed = sf->wb_failed;
-		last = !--sf->wb_pending;
-		spin_unlock_irqrestore(&sf->lock, flags);
-	}
-	if (!last)
-		return;
-	if (failed) {
+	if (err) {
 		mapping_set_error(mapping, -EIO);
 		filemap_dirty_folio(mapping, folio);
 	}
@@ -135,7 +114,7 @@ static void wb_done(struct smcfs_xfer *xfer, int err)
 		for (next = i; next < xfer->nr_segs && xfer->segs[next].folio == folio; next++)
 			if (err)
 				wb_restore(folio, &xfer->segs[next]);
-		smcfs_wb_folio_put(wb->mapping, folio, err);
+		wb_end_folio(wb->mapping, folio, err);
 	}
 	/* In this order: until it is retired, dumps look at the transfer. */
 	wb_retire(wb);
@@ -224,7 +203,8 @@ int smcfs_flush(struct inode *inode, loff_t start, loff_t end)
 	if (wait_event_killable(region->wait, wb_is_done(region, ticket)))
 		return -EINTR;
 	wb_snapshot(region, &ticket, &after);
-	if (!err && after != before)
+	/* What was revoked meanwhile is gone, and only looks clean. */
+	if (!err && (after != before || smcfs_region_dead(region)))
 		err = -EIO;
 	return err;
 }

@@ -16,12 +16,11 @@
 
 #include "smcfs.h"
 
-/* A single page lies in at most two extents. */
-#define SMCFS_WB_PAGE_SEGS	2
 /* The largest transfer; the unit in which flushes alternate with other traffic. */
 #define SMCFS_WB_BYTES_MAX	(256U << 10)
 
 struct wb_issue {
+	struct writeback_control *wbc;
 	struct inode		*inode;
 	struct smcfs_region	*region;
 	struct smcfs_grant	*grant;
@@ -55,84 +54,58 @@ static struct smcfs_xfer *issue_room(struct wb_issue *is, unsigned int segs, siz
  */
 static bool smcfs_folio_held(struct folio *folio)
 {
+	/* A page table that is being copied adds its entries to the counts one after the other. */
+	int mapcount = folio_mapcount(folio);
+	int refs = folio_ref_count(folio);
+
+	mapcount = min(mapcount, folio_mapcount(folio));
 	return folio_maybe_dma_pinned(folio) ||
-	       folio_ref_count(folio) > folio_nr_pages(folio) + folio_mapcount(folio) +
-					1 /* private */ + 1 /* the batch we found it in */;
+	       refs > folio_nr_pages(folio) + mapcount + 1 /* private */ + 1 /* our batch */;
 }
 
-static void issue_page(struct wb_issue *is, struct folio *folio, size_t valid)
+/* Whole, as the write protection of all of it was taken back. */
+static void issue_page(struct smcfs_xfer *xfer, struct folio *folio, size_t valid)
 {
-	struct smcfs_xfer *xfer = issue_room(is, SMCFS_WB_PAGE_SEGS, valid);
-
 	smcfs_grant_add(xfer, folio, 0, folio_pos(folio), valid);
-	folio_get(folio);
+	/* Its owner may go on writing without a fault: it is not clean before the pin is gone. */
+	if (folio_maybe_dma_pinned(folio))
+		filemap_dirty_folio(folio->mapping, folio);
 }
 
-/* A run of pages of a large folio, perhaps over several transfers. */
-static void issue_run(struct wb_issue *is, struct folio *folio, struct smcfs_folio *sf,
-		      size_t offset, size_t length)
-{
-	unsigned long flags;
-
-	while (length) {
-		size_t part = min_t(size_t, length, SMCFS_WB_BYTES_MAX);
-		struct smcfs_xfer *xfer = issue_room(is, SMCFS_WB_PAGE_SEGS, part);
-		bool known = xfer->nr_segs && xfer->segs[xfer->nr_segs - 1].folio == folio;
-
-		if (!known) {
-			spin_lock_irqsave(&sf->lock, flags);
-			sf->wb_pending++;
-			spin_unlock_irqrestore(&sf->lock, flags);
-		}
-		part = smcfs_grant_add(xfer, folio, offset, folio_pos(folio) + offset, part);
-		offset += part;
-		length -= part;
-	}
-}
-
-static void issue_large(struct wb_issue *is, struct folio *folio, struct smcfs_folio *sf,
+/* The runs of pages that were written. */
+static void issue_large(struct smcfs_xfer *xfer, struct folio *folio, struct smcfs_folio *sf,
 			size_t valid)
 {
 	unsigned int first, last, nr = DIV_ROUND_UP(valid, PAGE_SIZE);
 	bool held = smcfs_folio_held(folio);
 	unsigned long flags;
 
-	/* The extra count keeps write-back from ending between two transfers of this folio. */
 	spin_lock_irqsave(&sf->lock, flags);
-	sf->wb_pending = 1;
-	sf->wb_failed = false;
-	first = find_first_bit(sf->dirty, nr);
-	spin_unlock_irqrestore(&sf->lock, flags);
-	folio_get(folio);
-
-	/* Bits are only set under the folio lock, which we hold, or by a failed transfer of ours. */
-	while (first < nr) {
+	for (first = find_first_bit(sf->dirty, nr); first < nr;
+	     first = find_next_bit(sf->dirty, nr, last)) {
 		size_t offset = (size_t)first << PAGE_SHIFT;
 
 		last = find_next_zero_bit(sf->dirty, nr, first);
-		if (!held) {
-			spin_lock_irqsave(&sf->lock, flags);
-			bitmap_clear(sf->dirty, first, last - first);
-			spin_unlock_irqrestore(&sf->lock, flags);
-		}
-		issue_run(is, folio, sf, offset,
-			  min_t(size_t, valid, (size_t)last << PAGE_SHIFT) - offset);
-		first = find_next_bit(sf->dirty, nr, last);
+		smcfs_grant_add(xfer, folio, offset, folio_pos(folio) + offset,
+				min_t(size_t, valid, (size_t)last << PAGE_SHIFT) - offset);
 	}
+	if (!held)
+		bitmap_zero(sf->dirty, sf->nr_pages);
+	spin_unlock_irqrestore(&sf->lock, flags);
 	if (held)
 		filemap_dirty_folio(folio->mapping, folio);
-	folio_unlock(folio);
-	smcfs_wb_folio_put(is->inode->i_mapping, folio, 0);
 }
 
 /* @folio is locked, dirty and not in write-back; it is unlocked on return. */
 static int issue_folio(struct wb_issue *is, struct folio *folio)
 {
 	size_t valid = min_t(loff_t, folio_size(folio), i_size_read(is->inode) - folio_pos(folio));
+	struct smcfs_xfer *xfer;
 	struct smcfs_folio *sf;
 
+	BUILD_BUG_ON((1 << SMCFS_FOLIO_ORDER_MAX) / 2 + 1 > SMCFS_XFER_SEGS_MAX);
 	/* Its ticket must be drawn before the folio is clean: see struct smcfs_wb. */
-	issue_room(is, SMCFS_WB_PAGE_SEGS, 0);
+	xfer = issue_room(is, DIV_ROUND_UP(folio_nr_pages(folio), 2) + 1, valid);
 	sf = smcfs_folio_prepare(folio);
 	if (IS_ERR(sf) || !folio_clear_dirty_for_io(folio)) {
 		/* No memory for the bitmap: it stays dirty, a later round sends it. */
@@ -140,11 +113,12 @@ static int issue_folio(struct wb_issue *is, struct folio *folio)
 		return PTR_ERR_OR_ZERO(sf);
 	}
 	folio_start_writeback(folio);
-	if (sf) {
-		issue_large(is, folio, sf, valid);
-		return 0;
-	}
-	issue_page(is, folio, valid);
+	wbc_account_cgroup_owner(is->wbc, folio, folio_size(folio));
+	folio_get(folio);
+	if (sf)
+		issue_large(xfer, folio, sf, valid);
+	else
+		issue_page(xfer, folio, valid);
 	folio_unlock(folio);
 	return 0;
 }
@@ -186,6 +160,7 @@ static int issue_lock(struct wb_issue *is, struct folio *folio)
 int smcfs_writepages(struct address_space *mapping, struct writeback_control *wbc)
 {
 	struct wb_issue is = {
+		.wbc = wbc,
 		.inode = mapping->host,
 		.region = smcfs_i(mapping->host)->region,
 		.sync = wbc->sync_mode == WB_SYNC_ALL,
