@@ -25,7 +25,10 @@ struct Case {
 
 using Cases = std::vector<Case>;
 
-std::string spell(const char* prefix, int number) { return prefix + std::to_string(number); }
+std::string spell(const char* prefix, int number)
+{
+    return prefix + std::to_string(number);
+}
 
 Attr extents(const std::vector<smcfs_extent>& list)
 {
@@ -100,8 +103,8 @@ Cases form_cases(const World& world)
     for (int command : {0, 200, 255})
         cases.push_back({spell("unknown command ", command), Message(command), EOPNOTSUPP});
     for (int command = SMCFS_CMD_UPCALL_BIND; command <= SMCFS_CMD_MAX; command++)
-        cases.push_back({spell("message of the kernel as command ", command), Message(command),
-                         EOPNOTSUPP});
+        cases.push_back(
+            {spell("message of the kernel as command ", command), Message(command), EOPNOTSUPP});
     for (int command : {SMCFS_CMD_PEER_GET, SMCFS_CMD_SESSION_GET})
         cases.push_back({spell("no dump of command ", command), Message(command), EOPNOTSUPP});
     Message dump(SMCFS_CMD_INFO_GET);
@@ -133,8 +136,8 @@ Cases name_cases(const World& world)
     cases.push_back({"longest name", world.attach(name), 0});
     cases.push_back({"too long name", world.attach(name + "r"), EINVAL});
     const std::uint8_t letters[] = {'a', 'b', 'c'};
-    cases.push_back({"node without NUL",
-                     Message(SMCFS_CMD_PEER_ADD).raw(SMCFS_A_NODE, letters), EINVAL});
+    cases.push_back(
+        {"node without NUL", Message(SMCFS_CMD_PEER_ADD).raw(SMCFS_A_NODE, letters), EINVAL});
     cases.push_back({"peer twice", World::peer(SMCFS_CMD_PEER_ADD, kNode), EEXIST});
     cases.push_back({"no such peer", World::peer(SMCFS_CMD_PEER_DEL, "fuzz-nobody"), ENOENT});
     cases.push_back({"peer with regions", World::peer(SMCFS_CMD_PEER_DEL, kNode), EBUSY});
@@ -159,8 +162,8 @@ Cases extent_cases(const World& world)
         {"not from 0", with(kMiB2, {{1, kMiB2 - 1, 0, 1, 2}}), EINVAL},
         {"too short for the size", with(2 * kMiB2 + 1, {first, second}), EINVAL},
         {"too long for the size", with(2 * kMiB2 - 1, {first, second}), EINVAL},
-        {"short extent in the middle", with(kMiB2, {{0, 4096, 0, 1, 2},
-                                                    {4096, kMiB2 - 4096, 0, 1, 2}}), EINVAL},
+        {"short extent in the middle",
+         with(kMiB2, {{0, 4096, 0, 1, 2}, {4096, kMiB2 - 4096, 0, 1, 2}}), EINVAL},
         {"short last extent", with(kMiB2 + 1, {first, {kMiB2, 1, 0, 1, 2}}), 0},
         {"empty last extent", with(kMiB2, {first, {kMiB2, 0, 0, 1, 2}}), EINVAL},
         {"empty only extent", with(kMiB2, {{0, 0, 0, 1, 2}}), EINVAL},
@@ -169,7 +172,8 @@ Cases extent_cases(const World& world)
         {"offset wraps", with(kMiB2, {{0, top, 0, 1, 2}, {top, kMiB2 + 1, 0, 1, 2}}), EINVAL},
         {"length wraps", with(kMiB2, {{0, top, 1, 1, 2}}), EINVAL},
         {"no extent", with(kMiB2, {}), EINVAL},
-        {"half an extent", world.attach("extents").replace(attr_raw(
+        {"half an extent",
+         world.attach("extents").replace(attr_raw(
              SMCFS_A_EXTENTS, bytes_of(one_extent(kMiB2)).first(sizeof(smcfs_extent) / 2))),
          EINVAL},
     };
@@ -215,22 +219,21 @@ Cases region_cases(const World& world)
          World::region(SMCFS_CMD_REGION_DETACH, kNobody).u32(SMCFS_A_FLAGS, 2), EINVAL},
         {"revoke of nothing", World::region(SMCFS_CMD_REGION_REVOKE, kNobody), ENOENT},
         {"get of nothing", World::region(SMCFS_CMD_REGION_GET, kNobody), ENOENT},
-        {"set of nothing", World::region(SMCFS_CMD_REGION_SET, kNobody).u8(SMCFS_A_CTO, 1),
-         ENOENT},
+        {"set of nothing", World::region(SMCFS_CMD_REGION_SET, kNobody).u8(SMCFS_A_CTO, 1), ENOENT},
         {"set nothing", World::region(SMCFS_CMD_REGION_SET, kNobody), EINVAL},
         {"close-to-open 2", World::region(SMCFS_CMD_REGION_SET, kNobody).u8(SMCFS_A_CTO, 2),
          ERANGE},
         {"flush after 0 ms",
          World::region(SMCFS_CMD_REGION_SET, kNobody).u32(SMCFS_A_FLUSH_AFTER_MS, 0), ERANGE},
         {"flush after more than an hour",
-         World::region(SMCFS_CMD_REGION_SET, kNobody).u32(SMCFS_A_FLUSH_AFTER_MS, 3600001),
-         ERANGE},
+         World::region(SMCFS_CMD_REGION_SET, kNobody).u32(SMCFS_A_FLUSH_AFTER_MS, 3600001), ERANGE},
     };
 }
 
 // --- sessions --------------------------------------------------------------------------------
 
-template <typename Address> Attr address(int attr, const Address& value)
+template <typename Address>
+Attr address(int attr, const Address& value)
 {
     return attr_raw(attr, bytes_of(value));
 }
@@ -310,8 +313,8 @@ Cases session_cases(const World& world)
     };
     for (int attr : {SMCFS_A_REQUEST_TIMEOUT_MS, SMCFS_A_CONNECT_TIMEOUT_MS})
         for (std::uint32_t value : {0U, 9U, 600001U, ~0U})
-            cases.push_back({spell("timeout ", static_cast<int>(value)), number(attr, value),
-                             ERANGE});
+            cases.push_back(
+                {spell("timeout ", static_cast<int>(value)), number(attr, value), ERANGE});
     for (int attr : {SMCFS_A_TOKEN_READ, SMCFS_A_TOKEN_BULK})
         for (std::size_t size : {SMCFS_TOKEN_BYTES - 1, SMCFS_TOKEN_BYTES + 1})
             cases.push_back({"token a byte off", with_token(attr, size), ERANGE});
@@ -339,8 +342,8 @@ Cases answer_cases()
     return {
         {"list for nobody", list({attr_text(SMCFS_A_NAME, "a")}), ENOENT},
         {"list of a bad name", list({attr_text(SMCFS_A_NAME, "../a")}), EINVAL},
-        {"list of a name with NUL",
-         list({attr_text(SMCFS_A_NAME, std::string_view("a\0b", 3))}), EINVAL},
+        {"list of a name with NUL", list({attr_text(SMCFS_A_NAME, std::string_view("a\0b", 3))}),
+         EINVAL},
         {"list of something else", list({attr_text(SMCFS_A_NODE, "a")}), EINVAL},
         {"list that is not nested", flat, EINVAL},
         {"list, errno 4096",
@@ -417,8 +420,8 @@ int expect(const std::string& what, const Answer& answer, int wanted)
                 got > 0    ? strerrorname_np(got)
                 : got == 0 ? "success"
                            : "no answer",
-                answer.why.empty() ? "" : ": ", answer.why.c_str(),
-                told ? "" : " without a reason", answer.acks);
+                answer.why.empty() ? "" : ": ", answer.why.c_str(), told ? "" : " without a reason",
+                answer.acks);
     return 1;
 }
 

@@ -52,7 +52,8 @@ int stat_errno(const std::string& path)
     return stat(path.c_str(), &st) ? errno : 0;
 }
 
-template <typename T> bool soon(std::future<T>& result)
+template <typename T>
+bool soon(std::future<T>& result)
 {
     return result.wait_for(std::chrono::milliseconds(kSoonMs)) == std::future_status::ready;
 }
@@ -94,10 +95,11 @@ int check_bind(World& world, Socket& daemon, const std::string& directory)
     std::optional<Received> ask = upcall(daemon, SMCFS_CMD_UPCALL_BIND);
     int failed = expect("UPCALL_BIND names the region", ask && ask->text(SMCFS_A_NODE) == kNode &&
                                                             ask->text(SMCFS_A_NAME) == "wanted");
-    failed += expect("BIND_FAIL", daemon.ask(world.addressed(
-                                      World::peer(SMCFS_CMD_BIND_FAIL, kNode)
-                                          .text(SMCFS_A_NAME, "wanted")
-                                          .u32(SMCFS_A_ERRNO, ENOENT))), 0);
+    failed += expect("BIND_FAIL",
+                     daemon.ask(world.addressed(World::peer(SMCFS_CMD_BIND_FAIL, kNode)
+                                                    .text(SMCFS_A_NAME, "wanted")
+                                                    .u32(SMCFS_A_ERRNO, ENOENT))),
+                     0);
     failed += expect("stat of a name that is not exported is ENOENT",
                      soon(result) && result.get() == ENOENT);
 
@@ -181,9 +183,9 @@ int check_events(World& world)
     failed += expect("event of the region", event && event->cmd == SMCFS_CMD_EVENT_REGION &&
                                                 event->text(SMCFS_A_NAME) == "watched" &&
                                                 event->number(SMCFS_A_SESSION_ID) == kSession);
-    failed += expect("delete of the session",
-                     world.ask(Message(SMCFS_CMD_SESSION_DEL).u64(SMCFS_A_SESSION_ID, kSession)),
-                     0);
+    failed +=
+        expect("delete of the session",
+               world.ask(Message(SMCFS_CMD_SESSION_DEL).u64(SMCFS_A_SESSION_ID, kSession)), 0);
     bool degraded = false, dead = false;
     while (!(degraded && dead) && (event = listener.wait(kUpcallMs))) {
         degraded |= event->cmd == SMCFS_CMD_EVENT_REGION &&

@@ -173,7 +173,8 @@ public:
 
     int run()
     {
-        const std::uint64_t first = options_.only < 0 ? 0 : static_cast<std::uint64_t>(options_.only);
+        const std::uint64_t first =
+            options_.only < 0 ? 0 : static_cast<std::uint64_t>(options_.only);
         const std::uint64_t end = options_.only < 0 ? options_.messages : first + 1;
         int failed = 0;
         for (std::uint64_t i = first; i < end; i++) {
@@ -288,4 +289,7 @@ int main_checked(int argc, char** argv)
 } // namespace
 } // namespace smc::test
 
-int main(int argc, char** argv) { return smc::test::main_checked(argc, argv); }
+int main(int argc, char** argv)
+{
+    return smc::test::main_checked(argc, argv);
+}

@@ -12,7 +12,8 @@ namespace smc::test {
 
 namespace {
 
-template <typename T> void append(Bytes& out, const T& value)
+template <typename T>
+void append(Bytes& out, const T& value)
 {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(&value);
     out.insert(out.end(), bytes, bytes + sizeof(value));
@@ -41,9 +42,9 @@ Bytes encode_attrs(const std::vector<Attr>& attrs)
     for (const Attr& attr : attrs) {
         nlattr header{};
         header.nla_type = attr.type;
-        header.nla_len = static_cast<std::uint16_t>(static_cast<int>(NLA_HDRLEN) +
-                                                    static_cast<int>(attr.payload.size()) +
-                                                    attr.length_error);
+        header.nla_len =
+            static_cast<std::uint16_t>(static_cast<int>(NLA_HDRLEN) +
+                                       static_cast<int>(attr.payload.size()) + attr.length_error);
         append(out, header);
         out.insert(out.end(), attr.payload.begin(), attr.payload.end());
         out.resize(NLA_ALIGN(out.size()));

@@ -45,7 +45,8 @@ struct Message {
 
 Attr attr_raw(int type, std::span<const std::uint8_t> payload);
 Attr attr_text(int type, std::string_view value);
-template <typename T> Attr attr_number(int type, T value)
+template <typename T>
+Attr attr_number(int type, T value)
 {
     return attr_raw(type, {reinterpret_cast<const std::uint8_t*>(&value), sizeof(value)});
 }

@@ -15,7 +15,8 @@ namespace {
 const char* const kNodes[] = {kNode, kNode, kNode, kOtherNode, "fuzz-1", "fuzz-2", "fuzz-3"};
 const char* const kNames[] = {"a", "b", "c", "d", "job", "job/params", "job/params/deep", "x.y"};
 
-template <typename T, std::size_t N> T pick(Random& random, const T (&list)[N])
+template <typename T, std::size_t N>
+T pick(Random& random, const T (&list)[N])
 {
     return list[random.below(N)];
 }
@@ -107,8 +108,7 @@ Message some_request(const World& world, const std::vector<std::uint64_t>& regio
     case 6: return World::peer(SMCFS_CMD_PEER_ADD, pick(random, kNodes));
     case 7: return World::peer(SMCFS_CMD_PEER_DEL, pick(random, kNodes));
     case 8: return some_connect(world, random);
-    case 9:
-        return Message(SMCFS_CMD_SESSION_DEL).u64(SMCFS_A_SESSION_ID, some_session(random, 64));
+    case 9: return Message(SMCFS_CMD_SESSION_DEL).u64(SMCFS_A_SESSION_ID, some_session(random, 64));
     case 10:
         return World::peer(SMCFS_CMD_BIND_FAIL, pick(random, kNodes))
             .text(SMCFS_A_NAME, pick(random, kNames))

@@ -96,9 +96,8 @@ std::optional<std::uint16_t> Socket::family(const char* name, const char* group,
 
 int Socket::join(std::uint32_t group)
 {
-    return setsockopt(fd_.get(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group))
-               ? errno
-               : 0;
+    return setsockopt(fd_.get(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)) ? errno
+                                                                                             : 0;
 }
 
 void Socket::parse(const std::uint8_t* data, std::size_t size, Answer& answer)
@@ -119,8 +118,7 @@ void Socket::parse(const std::uint8_t* data, std::size_t size, Answer& answer)
                 leave(kRefuted, "the kernel sent error " + std::to_string(error));
             answer.error = -error;
             answer.acks++;
-            std::size_t skip =
-                header.nlmsg_type == NLMSG_ERROR ? sizeof(nlmsgerr) : sizeof(error);
+            std::size_t skip = header.nlmsg_type == NLMSG_ERROR ? sizeof(nlmsgerr) : sizeof(error);
             if ((header.nlmsg_flags & NLM_F_ACK_TLVS) && length > skip)
                 answer.why = Received{0, Bytes(body + skip, body + length)}
                                  .text(NLMSGERR_ATTR_MSG)
@@ -141,8 +139,7 @@ void Socket::parse(const std::uint8_t* data, std::size_t size, Answer& answer)
 bool Socket::receive(Answer& answer, bool block)
 {
     for (;;) {
-        ssize_t got =
-            recv(fd_.get(), buffer_.data(), buffer_.size(), block ? 0 : MSG_DONTWAIT);
+        ssize_t got = recv(fd_.get(), buffer_.data(), buffer_.size(), block ? 0 : MSG_DONTWAIT);
         if (got >= 0) {
             parse(buffer_.data(), static_cast<std::size_t>(got), answer);
             return true;
@@ -159,8 +156,8 @@ Answer Socket::send(const Bytes& datagram)
     Answer answer;
     sockaddr_nl kernel{};
     kernel.nl_family = AF_NETLINK;
-    if (sendto(fd_.get(), datagram.data(), datagram.size(), 0,
-               reinterpret_cast<sockaddr*>(&kernel), sizeof(kernel)) < 0)
+    if (sendto(fd_.get(), datagram.data(), datagram.size(), 0, reinterpret_cast<sockaddr*>(&kernel),
+               sizeof(kernel)) < 0)
         answer.sent = errno;
     while (receive(answer, false))
         ;

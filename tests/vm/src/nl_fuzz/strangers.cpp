@@ -19,7 +19,8 @@ namespace {
 
 constexpr uid_t kNobodyUid = 65534;
 
-template <typename Body> int in_child(const char* who, Body body)
+template <typename Body>
+int in_child(const char* who, Body body)
 {
     std::fflush(stdout);
     pid_t child = fork();
@@ -105,7 +106,8 @@ int check_strangers(World& world)
 {
     int failed = expect("a region to be seen", world.ask(world.attach("seen")), 0);
     failed += in_child("another user", [&] { return as_nobody(world); });
-    failed += in_child("another user with root's socket", [&] { return with_borrowed_socket(world); });
+    failed +=
+        in_child("another user with root's socket", [&] { return with_borrowed_socket(world); });
     failed += in_child("root of a user namespace", [&] { return as_root_of_namespace(world); });
     failed += in_child("another network namespace", [&] { return in_other_network(world); });
     world.clean(true);

@@ -17,7 +17,8 @@ constexpr int kConnectMs = 20000;
 constexpr int kGoneMs = 60000;
 
 // Polls what has no event for this socket.
-template <typename Condition> bool eventually(int timeout_ms, Condition condition)
+template <typename Condition>
+bool eventually(int timeout_ms, Condition condition)
 {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
     while (!condition()) {

@@ -59,7 +59,8 @@ private:
 
 std::vector<smcfs_extent> one_extent(std::uint64_t size);
 std::span<const std::uint8_t> bytes_of(const std::vector<smcfs_extent>& extents);
-template <typename T> std::span<const std::uint8_t> bytes_of(const T& value)
+template <typename T>
+std::span<const std::uint8_t> bytes_of(const T& value)
 {
     return {reinterpret_cast<const std::uint8_t*>(&value), sizeof(value)};
 }
