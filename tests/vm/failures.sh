@@ -56,6 +56,7 @@ failed_fsync_then_good() {
 		p a "map rw shared 0 0"
 		p a "store 0 65536 1"
 		p a "msync 0 65536"
+		p a "load 0 $LENGTH" # a store to a page that is not here has to fetch it
 		check vm_ctl link client down
 		p a "store 0 131072 2"
 		p a "pwrite $((LENGTH - 50)) 50 2"
@@ -207,16 +208,22 @@ target_daemon_killed() {
 
 # The same under load: programs that store and sync without end.
 target_daemon_restarts_under_load() {
-	local n
+	local n i pids
 	for ((n = 0; n < 3; n++)); do
+		pids=()
 		if [ "$NODE" = client ]; then
-			for i in 0 1 2 3; do load_region "$i" & done
+			for i in 0 1 2 3; do
+				load_region "$i" &
+				pids+=($!)
+			done
+			for i in 0 1 2 3; do eventually 60 grep -q '^ok fsync' "/tmp/load.$i"; done
 		fi
 		barrier "loaded $n"
 		on target kill_daemon
 		on target start_daemon
 		barrier "restarted $n"
-		on client wait
+		for i in "${pids[@]}"; do check wait "$i"; done
+		on client rm -f /tmp/load.{0,1,2,3}
 		on client eventually 60 probe_script "open rw /smc/target/guarded" "pwrite 0 100 $n" "fsync"
 		barrier "again $n"
 		on target check_guards
