@@ -36,6 +36,7 @@ struct RdmaConfig {
     std::vector<std::string> devices;   // RDMA devices to serve on; empty: all that are active
     std::vector<std::string> addresses; // offered to clients; empty: those of the devices' GIDs
     bool windows = true;                // false: an MR per session even where windows exist
+    std::uint64_t extent_bytes_max = 0; // longest extent of a grant; 0: what the device can
 };
 
 struct TimeoutConfig {

@@ -113,6 +113,7 @@ Result<std::unique_ptr<EventLoop>> EventLoop::create()
     if (const int result = sd_event_new(&event); result < 0)
         return fail_errno(-result, "sd_event_new");
     std::unique_ptr<EventLoop> loop(new EventLoop(event));
+    loop->remote_->loop_ = loop.get();
     SMC_TRY(loop->init());
     return loop;
 }
@@ -137,6 +138,10 @@ Result<void> EventLoop::init()
 
 EventLoop::~EventLoop()
 {
+    {
+        const std::lock_guard lock(remote_->mutex_);
+        remote_->loop_ = nullptr;
+    }
     deferred_.clear();
     posted_.clear();
     deferred_source_.reset();
@@ -204,6 +209,13 @@ void EventLoop::post(Callback callback)
     const std::uint64_t one = 1;
     // Fails only when the counter is near its end, and then the loop is awake anyhow.
     [[maybe_unused]] const auto written = ::write(posted_event_.get(), &one, sizeof one);
+}
+
+void EventLoop::Remote::post(Callback callback)
+{
+    const std::lock_guard lock(mutex_);
+    if (loop_ != nullptr)
+        loop_->post(std::move(callback));
 }
 
 void EventLoop::drain_posted()

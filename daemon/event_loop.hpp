@@ -81,6 +81,18 @@ public:
     // As defer(), from any thread.
     void post(Callback callback);
 
+    // post() for threads that may outlive the loop: then it does nothing.
+    class Remote {
+    public:
+        void post(Callback callback);
+
+    private:
+        friend class EventLoop;
+        std::mutex mutex_;
+        EventLoop* loop_ = nullptr; // [mutex_] null once the loop has gone
+    };
+    std::shared_ptr<Remote> remote() { return remote_; } // shared with those threads
+
     // Keep alive under systemd's WatchdogSec=, when set.
     Result<void> enable_watchdog();
 
@@ -102,6 +114,7 @@ private:
     std::vector<Callback> posted_;
     Fd posted_event_;
     Source posted_source_;
+    std::shared_ptr<Remote> remote_ = std::make_shared<Remote>();
 };
 
 } // namespace smc

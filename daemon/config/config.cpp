@@ -66,6 +66,8 @@ void read_rdma(TableReader reader, RdmaConfig& out)
     out.devices = reader.strings("devices").value_or(std::vector<std::string>{});
     out.addresses = ip_addresses(reader, "addresses");
     out.windows = reader.boolean("windows").value_or(out.windows);
+    out.extent_bytes_max =
+        reader.size("extent_max", SMCFS_EXTENT_MIN, SMCFS_REGION_SIZE_MAX).value_or(0);
     reader.finish();
 }
 

@@ -59,7 +59,7 @@ Channel::~Channel() = default;
 void Channel::call(std::string_view type, Json body, Milliseconds timeout, Answer answer)
 {
     if (ended_ || calls_.size() >= kCallsMax) {
-        Error error = ended_ ? Error{ENOTCONN, "the connection has ended"}
+        Error error = ended_ ? Error{ECONNRESET, "the connection has ended"}
                              : Error{EBUSY, fmt::format("{} requests wait for an answer already",
                                                         kCallsMax)};
         loop_.defer([answer = std::move(answer), error = std::move(error)] {

@@ -70,8 +70,12 @@ public:
     // end. Never from within call(), and not when the channel is destroyed before.
     void call(std::string_view type, Json body, Milliseconds timeout, Answer answer);
     void notify(std::string_view type, Json body);
+    // False from the moment it ends: already when the calls fail.
+    [[nodiscard]] bool open() const { return !ended_; }
     // Ends without on_end; calls that wait are dropped.
     void close();
+    // Ends as if the connection had broken: calls fail, on_end follows, now.
+    void abort(const Error& error) { end(error); }
     Fd take_fd() { return stream_->take_fd(); }
     [[nodiscard]] int fd() const { return stream_->fd(); }
 

@@ -51,6 +51,7 @@ port = 2
 devices = ["rxe0"]
 addresses = ["10.0.0.1"]
 windows = false
+extent_max = "4M"
 [timeouts]
 request_timeout_ms = 11
 connect_timeout_ms = 12
@@ -108,6 +109,7 @@ flush_after_ms = 50
     CHECK(config.control.listen.size() == 2);
     CHECK(config.control.munge_socket == "/run/m.sock");
     CHECK_FALSE(config.rdma.windows);
+    CHECK(config.rdma.extent_bytes_max == 4U << 20);
     CHECK(config.limits.sessions_in == 8);
     CHECK(config.retry.window_ms == 3);
     const auto& host = config.exports.at("job/params");

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+// Copyright (c) 2026 The SMC authors
+#include "control/protocol.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "control/tcp.hpp"
+
+namespace smc {
+namespace {
+
+constexpr std::size_t kAddressesMax = 16;   // of one offer
+constexpr std::size_t kPageBytesMax = 32768; // of names: sealed it still fits into a frame
+constexpr std::uint64_t kModeMax = 0777;
+
+tl::unexpected<Error> bad(std::string_view what)
+{
+    return fail(EPROTO, fmt::format("the target sent {}", what));
+}
+
+Result<std::vector<std::string>> read_addresses(const Json& json)
+{
+    const auto found = json.find("addresses");
+    if (found == json.end() || !found->is_array() || found->size() > kAddressesMax)
+        return bad(fmt::format("no array of at most {} addresses", kAddressesMax));
+    std::vector<std::string> addresses;
+    for (const auto& element : *found) {
+        if (!element.is_string() || !parse_address(element.get<std::string>(), 0))
+            return bad("an address that is neither IPv4 nor IPv6");
+        addresses.push_back(element.get<std::string>());
+    }
+    return addresses;
+}
+
+Result<std::uint16_t> read_port(const Json& json)
+{
+    const auto port = SMC_TRY(get_unsigned(json, "port", 65535));
+    if (port == 0)
+        return bad("port 0");
+    return static_cast<std::uint16_t>(port);
+}
+
+Result<Token> read_token(const Json& json, std::string_view key)
+{
+    Token token{};
+    const auto text = SMC_TRY(get_string(json, key));
+    SMC_TRY(parse_hex(text, token.data(), token.size()));
+    return token;
+}
+
+Result<smcfs_extent> read_extent(const Json& json)
+{
+    if (!json.is_object())
+        return bad("an extent that is no object");
+    smcfs_extent extent{};
+    extent.offset = SMC_TRY(get_unsigned(json, "offset", SMCFS_REGION_SIZE_MAX));
+    extent.length = SMC_TRY(get_unsigned(json, "length", SMCFS_REGION_SIZE_MAX));
+    extent.addr = SMC_TRY(get_unsigned(json, "addr", UINT64_MAX));
+    extent.rkey_read =
+        static_cast<std::uint32_t>(SMC_TRY(get_unsigned(json, "rkey_read", UINT32_MAX)));
+    extent.rkey_bulk =
+        static_cast<std::uint32_t>(SMC_TRY(get_unsigned(json, "rkey_bulk", UINT32_MAX)));
+    return extent;
+}
+
+// Sorted, gapless, the whole region. (The kernel checks again.)
+Result<std::vector<smcfs_extent>> read_extents(const Json& json, std::uint64_t size)
+{
+    const auto found = json.find("extents");
+    if (found == json.end() || !found->is_array() || found->empty() ||
+        found->size() > SMCFS_EXTENTS_MAX)
+        return bad(fmt::format("no array of 1 to {} extents", SMCFS_EXTENTS_MAX));
+    std::vector<smcfs_extent> extents;
+    std::uint64_t end = 0;
+    for (const auto& element : *found) {
+        const auto extent = SMC_TRY(read_extent(element));
+        if (extent.offset != end || extent.length == 0 || extent.length > size - end)
+            return bad("extents that do not cover the region without gap");
+        end += extent.length;
+        extents.push_back(extent);
+    }
+    if (end != size)
+        return bad("extents that do not cover the region");
+    return extents;
+}
+
+} // namespace
+
+Json to_json(const SessionOffer& offer)
+{
+    return {{"addresses", offer.addresses},
+            {"port", offer.port},
+            {"token_read", hex_text(offer.token_read.data(), offer.token_read.size())},
+            {"token_bulk", hex_text(offer.token_bulk.data(), offer.token_bulk.size())}};
+}
+
+Result<SessionOffer> offer_from_json(const Json& json)
+{
+    SessionOffer offer;
+    offer.addresses = SMC_TRY(read_addresses(json));
+    offer.port = SMC_TRY(read_port(json));
+    offer.token_read = SMC_TRY(read_token(json, "token_read"));
+    offer.token_bulk = SMC_TRY(read_token(json, "token_bulk"));
+    return offer;
+}
+
+Json to_json(const ProbeOffer& offer)
+{
+    return {{"addresses", offer.addresses},
+            {"port", offer.port},
+            {"session", identity_text(offer.session)},
+            {"token", hex_text(offer.token.data(), offer.token.size())}};
+}
+
+Result<ProbeOffer> probe_from_json(const Json& json)
+{
+    ProbeOffer offer;
+    offer.addresses = SMC_TRY(read_addresses(json));
+    offer.port = SMC_TRY(read_port(json));
+    offer.session = SMC_TRY(get_identity(json, "session"));
+    offer.token = SMC_TRY(read_token(json, "token"));
+    return offer;
+}
+
+Json to_json(const Grant& grant)
+{
+    Json extents = Json::array();
+    for (const auto& extent : grant.extents)
+        extents.push_back({{"offset", std::uint64_t{extent.offset}},
+                           {"length", std::uint64_t{extent.length}},
+                           {"addr", std::uint64_t{extent.addr}},
+                           {"rkey_read", extent.rkey_read},
+                           {"rkey_bulk", extent.rkey_bulk}});
+    return {{"generation", identity_text(grant.generation)},
+            {"size", grant.size},
+            {"mode", grant.mode},
+            {"uid", grant.uid},
+            {"gid", grant.gid},
+            {"writers", "exclusive"},
+            {"readonly", grant.readonly},
+            {"keys", to_string(grant.keys)},
+            {"extents", std::move(extents)}};
+}
+
+Result<Grant> grant_from_json(const Json& json)
+{
+    Grant grant;
+    grant.generation = SMC_TRY(get_identity(json, "generation"));
+    grant.size = SMC_TRY(get_unsigned(json, "size", SMCFS_REGION_SIZE_MAX));
+    if (grant.size == 0)
+        return bad("a region of 0 bytes");
+    grant.mode = static_cast<std::uint32_t>(SMC_TRY(get_unsigned(json, "mode", kModeMax)));
+    // (uid_t)-1 is no user.
+    grant.uid = static_cast<uid_t>(SMC_TRY(get_unsigned(json, "uid", UINT32_MAX - 1)));
+    grant.gid = static_cast<gid_t>(SMC_TRY(get_unsigned(json, "gid", UINT32_MAX - 1)));
+    const auto writers = SMC_TRY(get_string(json, "writers"));
+    if (writers != "exclusive")
+        return fail(EOPNOTSUPP, fmt::format("writers \"{}\" is not supported by this node: update "
+                                            "its smcfsd",
+                                            printable(writers)));
+    grant.readonly = SMC_TRY(get_bool(json, "readonly"));
+    grant.extents = SMC_TRY(read_extents(json, grant.size));
+    return grant;
+}
+
+Json to_json(const ExportInfo& info)
+{
+    return {{"name", info.name},
+            {"size", info.size},
+            {"generation", identity_text(info.generation)},
+            {"uid", info.uid},
+            {"gid", info.gid},
+            {"mode", info.mode},
+            {"writers", "exclusive"},
+            {"readonly", info.readonly},
+            {"provider", info.provider},
+            {"path", info.path.empty() ? Json() : Json(info.path)},
+            {"keys", to_string(info.keys)},
+            {"sessions", info.sessions},
+            {"writer", info.writer ? Json(*info.writer) : Json()}};
+}
+
+Json to_json(const SessionInfo& info)
+{
+    return {{"session", identity_text(info.session)},
+            {"node", info.node},
+            {"state", to_string(info.state)},
+            {"keys", to_string(info.keys)},
+            {"device", info.device},
+            {"regions", info.regions},
+            {"writes", info.writes},
+            {"age_s", info.age_s}};
+}
+
+Json to_json(const RdmaPortInfo& info)
+{
+    return {{"device", info.device},         {"port", info.port},
+            {"state", info.state},           {"link_layer", info.link_layer},
+            {"mtu", info.mtu_bytes},         {"windows", info.windows},
+            {"addresses", info.addresses}};
+}
+
+Json names_page(const std::vector<std::string>& sorted, const std::string& after)
+{
+    Json page = Json::array();
+    std::size_t bytes = 0;
+    auto name = std::upper_bound(sorted.begin(), sorted.end(), after);
+    for (; name != sorted.end() && bytes < kPageBytesMax; ++name) {
+        bytes += name->size() + 3;
+        page.push_back(*name);
+    }
+    return {{"regions", std::move(page)}, {"more", name != sorted.end()}};
+}
+
+} // namespace smc
