@@ -222,7 +222,7 @@ struct smcfs_session {
 
 /* -EEXIST, -EINVAL, -ENOMEM, or 0: connecting; the result is an event. Takes a module reference. */
 int smcfs_session_connect(const struct smcfs_session_params *params);
-/* -ENOENT or 0: EVENT_SESSION DEAD follows (at once if it is dead already, then it is forgotten). */
+/* -ENOENT or 0: EVENT_SESSION DEAD follows, at once if it is dead already; then it is forgotten. */
 int smcfs_session_del(u64 id);
 /* The session with the smallest id >= @id, or NULL. Caller puts. */
 struct smcfs_session *smcfs_session_next(u64 id);
