@@ -114,11 +114,11 @@ static int issue_folio(struct wb_issue *is, struct folio *folio)
 	}
 	folio_start_writeback(folio);
 	wbc_account_cgroup_owner(is->wbc, folio, folio_size(folio));
-	folio_get(folio);
 	if (sf)
 		issue_large(xfer, folio, sf, valid);
 	else
 		issue_page(xfer, folio, valid);
+	folio_get(folio);	/* of the transfer; not before the references were counted */
 	folio_unlock(folio);
 	return 0;
 }
