@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/names.hpp"
-#include "target/token.hpp"
+#include "core/random.hpp"
 
 namespace smc {
 namespace {

@@ -2,8 +2,8 @@
 // Copyright (c) 2026 The SMC authors
 #include <fmt/format.h>
 
+#include "core/random.hpp"
 #include "target/target_impl.hpp"
-#include "target/token.hpp"
 
 namespace smc {
 
