@@ -115,7 +115,7 @@ void add_exports(CLI::App& app, Context& context)
     verb->add_option("--writers", args->writers, "Who may write: exclusive, one session at a time")
         ->check(CLI::IsMember({"exclusive"}))
         ->capture_default_str();
-    verb->final_callback([host, file, args] {
+    verb->parse_complete_callback([host, file, args] {
         if (host->count() + file->count() == 0)
             throw CLI::RequiredError("one of --host and --file");
         if (host->count() > 0 && args->host_bytes == 0)

@@ -100,14 +100,17 @@ TEST_CASE("no daemon is ENOTCONN with the way to start it", "[client]")
 
 TEST_CASE("a socket that nobody listens on any more is ENOTCONN", "[client]")
 {
-    std::string path;
-    {
-        FakeDaemon daemon([](FakeConnection&) {});
-        path = daemon.path();
-        std::filesystem::copy_file("/dev/null", path + ".keep",
-                                   std::filesystem::copy_options::none);
-    }
+    char directory[] = "/tmp/smc-test-XXXXXX";
+    REQUIRE(mkdtemp(directory) != nullptr);
+    const std::string path = std::string(directory) + "/left-behind.sock";
+    sockaddr_un addr{};
+    addr.sun_family = AF_UNIX;
+    path.copy(addr.sun_path, sizeof(addr.sun_path) - 1);
+    smc::Fd left(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(bind(left.get(), reinterpret_cast<sockaddr*>(&addr), sizeof(addr)) == 0);
+    left.reset();
     auto client = DaemonClient::connect(path);
+    std::filesystem::remove_all(directory);
     REQUIRE_FALSE(client);
     CHECK(client.error().code == ENOTCONN);
 }

@@ -185,16 +185,21 @@ TEST_CASE("a barrier of a range that was unmapped fails instead of skipping it",
 
 TEST_CASE("copies beyond what one system call moves are whole", "[region]")
 {
-    // 2 GiB minus a page is the most that one call reads. The file is sparse, the buffer is never
-    // touched beyond the zero page but where it is filled.
-    constexpr uint64_t kBytes = (uint64_t{1} << 31) + 4096;
+    // 2 GiB minus a page is the most that one call reads. The file is sparse, and every 64 MiB of the
+    // buffer are the same memory.
+    constexpr uint64_t kBytes = uint64_t{1} << 31;
+    constexpr uint64_t kPiece = uint64_t{1} << 26;
     Fd fd = file_of(kBytes);
     const char mark = 'e';
     REQUIRE(pwrite(fd.get(), &mark, 1, kBytes - 1) == 1);
     Region region = mapped(std::move(fd), opts_of(0, 0, SMC_ATTACH_READONLY));
-    void* room = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* room =
+        mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     REQUIRE(room != MAP_FAILED);
+    Fd piece = file_of(kPiece);
+    for (uint64_t at = 0; at < kBytes; at += kPiece)
+        REQUIRE(mmap(static_cast<char*>(room) + at, kPiece, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_FIXED, piece.get(), 0) != MAP_FAILED);
     int err = smc_load(region.get(), 0, room, kBytes);
     char last = static_cast<char*>(room)[kBytes - 1];
     munmap(room, kBytes);
