@@ -25,6 +25,7 @@ from script import Script
 
 BOOT_TIMEOUT_S = 400   # a debug kernel on a busy machine
 HALT_TIMEOUT_S = 180   # the leak scan of a debug kernel
+DEBUG_SLOWER = 4       # the debug kernel's programs, in about
 DUMP_S = 5             # how long guests may take to print who is stuck
 EXIT_SKIP = 77
 TAIL_LINES = 30
@@ -204,7 +205,8 @@ class Session:
             self._done.append(script)
             self._begin_script(script)
             self._report.line(f"run    {self._boot.kernel} {script.name}")
-            self._set_deadline(script.timeout, "the script did not end")
+            slower = DEBUG_SLOWER if self._boot.kernel == "debug" else 1
+            self._set_deadline(script.timeout * slower, "the script did not end")
             self._release("next", "", f"ok run {self._nonce} {script.path}")
         elif self._shell and not self._halting and not self._failures:
             self._halting = True  # the user ends it, at any time
