@@ -12,12 +12,12 @@
 # leave nothing behind; a daemon that goes takes its own questions with it and no other's.
 . "$SMC_ROOT/tests/vm/lib-product.sh"
 
-MESSAGES=20000
+MESSAGES=50000
 if [ "$KERNEL" = debug ]; then
-	MESSAGES=3000
+	MESSAGES=5000
 fi
 if [ "$SOAK" = 1 ]; then
-	MESSAGES=100000
+	MESSAGES=1000000
 fi
 
 own_address() { getent ahostsv4 "$NODE" | head -n 1 | cut -d' ' -f1; }

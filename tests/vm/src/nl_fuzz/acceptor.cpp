@@ -86,14 +86,17 @@ void Acceptor::handle(rdma_cm_id* id, int event)
             destroy(id);
         }
         break;
-    case RDMA_CM_EVENT_DISCONNECTED: rdma_disconnect(id); [[fallthrough]];
+    case RDMA_CM_EVENT_DISCONNECTED:
+        rdma_disconnect(id);
+        [[fallthrough]];
     case RDMA_CM_EVENT_CONNECT_ERROR:
     case RDMA_CM_EVENT_UNREACHABLE:
     case RDMA_CM_EVENT_REJECTED:
         connections_--;
         destroy(id);
         break;
-    default: break;
+    default:
+        break;
     }
 }
 

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <future>
 #include <memory>
+#include <thread>
 
 #include <dirent.h>
 #include <linux/netlink.h>
@@ -22,6 +23,8 @@ namespace {
 
 constexpr int kUpcallMs = 10000; // for a thread to get there, on a busy machine
 constexpr int kSoonMs = 8000;    // well below the 15 s after which the kernel gives an upcall up
+constexpr std::uint32_t kDaemonPort = 0x5e55100;
+constexpr int kSamePortRounds = 200;
 
 using Names = std::vector<std::string>;
 
@@ -67,26 +70,51 @@ std::optional<Received> upcall(Socket& socket, int command)
     return message;
 }
 
+bool present(World& world)
+{
+    Answer info = world.ask(Message(SMCFS_CMD_INFO_GET));
+    return !info.messages.empty() && info.messages[0].number(SMCFS_A_DAEMON_PRESENT) == 1;
+}
+
 int check_hello(World& world)
 {
     const Message hello = world.addressed(Message(SMCFS_CMD_DAEMON_HELLO));
-    auto present = [&] {
-        Answer info = world.ask(Message(SMCFS_CMD_INFO_GET));
-        return !info.messages.empty() && info.messages[0].number(SMCFS_A_DAEMON_PRESENT) == 1;
-    };
     Socket second;
-    int failed = expect("no daemon yet", !present());
+    int failed = expect("no daemon yet", !present(world));
     {
         Socket first;
         failed += expect("hello", first.ask(hello), 0);
         failed += expect("hello again", first.ask(hello), 0);
         failed += expect("hello of another", second.ask(hello), EBUSY);
-        failed += expect("daemon is present", present());
+        failed += expect("daemon is present", present(world));
     }
-    failed += expect("daemon is gone", !present());
+    failed += expect("daemon is gone", !present(world));
     failed += expect("hello of the next", second.ask(hello), 0);
     second.close();
-    return failed + expect("it is gone, too", !present());
+    return failed + expect("it is gone, too", !present(world));
+}
+
+// A port is free a moment before the kernel tells that its socket is closed: the next daemon must
+// not be taken for the one before.
+int check_same_port(World& world)
+{
+    const Message hello = world.addressed(Message(SMCFS_CMD_DAEMON_HELLO));
+    int failed = 0;
+    for (int round = 0; round < kSamePortRounds && !failed; round++) {
+        std::optional<Socket> first = Socket::with_port(kDaemonPort), second;
+        if (!first)
+            return expect("the port of the last round is free", false);
+        failed += expect("hello", first->ask(hello), 0);
+        std::thread closer([&] { first->close(); });
+        while (!second)
+            second = Socket::with_port(kDaemonPort);
+        failed += expect("hello from the same port", second->ask(hello), 0);
+        closer.join();
+        failed += expect("the second is the daemon", present(world));
+        second->close();
+        failed += expect("and then gone", !present(world));
+    }
+    return failed;
 }
 
 int check_bind(World& world, Socket& daemon, const std::string& directory)
@@ -205,7 +233,7 @@ int check_events(World& world)
 int check_daemon(World& world, const std::string& mount)
 {
     const std::string directory = mount + "/" + kNode;
-    int failed = check_hello(world);
+    int failed = check_hello(world) + check_same_port(world);
     {
         Socket daemon;
         failed += expect("hello", daemon.ask(world.addressed(Message(SMCFS_CMD_DAEMON_HELLO))), 0);

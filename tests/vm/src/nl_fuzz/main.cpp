@@ -135,6 +135,8 @@ public:
     bool send(const Bytes& datagram)
     {
         std::int32_t ok = 0;
+        if (datagram.empty()) // would say that this side has closed
+            return true;
         if (::send(fd_.get(), datagram.data(), datagram.size(), 0) < 0 ||
             recv(fd_.get(), &ok, sizeof(ok), 0) != sizeof(ok))
             die("the process without rights has ended");
@@ -236,7 +238,7 @@ private:
 
 Options parse_options(int argc, char** argv)
 {
-    static const option kOptions[] = {
+    static constexpr option kOptions[] = {
         {"address", required_argument, nullptr, 'a'}, {"mount", required_argument, nullptr, 'm'},
         {"seed", required_argument, nullptr, 's'},    {"messages", required_argument, nullptr, 'n'},
         {"only", required_argument, nullptr, 'o'},    {},
@@ -244,12 +246,23 @@ Options parse_options(int argc, char** argv)
     Options options;
     for (int c; (c = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
         switch (c) {
-        case 'a': options.address = optarg; break;
-        case 'm': options.mount = optarg; break;
-        case 's': options.seed = parse_number("--seed", optarg); break;
-        case 'n': options.messages = parse_number("--messages", optarg); break;
-        case 'o': options.only = static_cast<std::int64_t>(parse_number("--only", optarg)); break;
-        default: std::exit(kUntested);
+        case 'a':
+            options.address = optarg;
+            break;
+        case 'm':
+            options.mount = optarg;
+            break;
+        case 's':
+            options.seed = parse_number("--seed", optarg);
+            break;
+        case 'n':
+            options.messages = parse_number("--messages", optarg);
+            break;
+        case 'o':
+            options.only = static_cast<std::int64_t>(parse_number("--only", optarg));
+            break;
+        default:
+            std::exit(kUntested);
         }
     }
     if (options.address.empty() || optind != argc)

@@ -25,12 +25,18 @@ std::uint64_t interesting(Random& random)
 {
     const std::uint64_t base = std::uint64_t{1} << random.below(64);
     switch (random.below(6)) {
-    case 0: return 0;
-    case 1: return ~std::uint64_t{0};
-    case 2: return base;
-    case 3: return base - 1;
-    case 4: return base + 1;
-    default: return random.next();
+    case 0:
+        return 0;
+    case 1:
+        return ~std::uint64_t{0};
+    case 2:
+        return base;
+    case 3:
+        return base - 1;
+    case 4:
+        return base + 1;
+    default:
+        return random.next();
     }
 }
 
@@ -102,13 +108,19 @@ Message some_request(const World& world, const std::vector<std::uint64_t>& regio
     case 0:
     case 1:
     case 2:
-    case 3: return some_attach(world, random);
-    case 4: return Message(SMCFS_CMD_DAEMON_HELLO);
+    case 3:
+        return some_attach(world, random);
+    case 4:
+        return Message(SMCFS_CMD_DAEMON_HELLO);
     case 5:
-    case 6: return World::peer(SMCFS_CMD_PEER_ADD, pick(random, kNodes));
-    case 7: return World::peer(SMCFS_CMD_PEER_DEL, pick(random, kNodes));
-    case 8: return some_connect(world, random);
-    case 9: return Message(SMCFS_CMD_SESSION_DEL).u64(SMCFS_A_SESSION_ID, some_session(random, 64));
+    case 6:
+        return World::peer(SMCFS_CMD_PEER_ADD, pick(random, kNodes));
+    case 7:
+        return World::peer(SMCFS_CMD_PEER_DEL, pick(random, kNodes));
+    case 8:
+        return some_connect(world, random);
+    case 9:
+        return Message(SMCFS_CMD_SESSION_DEL).u64(SMCFS_A_SESSION_ID, some_session(random, 64));
     case 10:
         return World::peer(SMCFS_CMD_BIND_FAIL, pick(random, kNodes))
             .text(SMCFS_A_NAME, pick(random, kNames))
@@ -116,7 +128,8 @@ Message some_request(const World& world, const std::vector<std::uint64_t>& regio
     case 11:
         return World::region(SMCFS_CMD_REGION_DETACH, some_region(regions, random))
             .u32(SMCFS_A_FLAGS, static_cast<std::uint32_t>(random.below(2)));
-    case 12: return World::region(SMCFS_CMD_REGION_REVOKE, some_region(regions, random));
+    case 12:
+        return World::region(SMCFS_CMD_REGION_REVOKE, some_region(regions, random));
     case 13:
         return World::region(SMCFS_CMD_REGION_SET, some_region(regions, random))
             .u8(SMCFS_A_CTO, static_cast<std::uint8_t>(random.below(2)))
@@ -124,15 +137,19 @@ Message some_request(const World& world, const std::vector<std::uint64_t>& regio
     case 14:
         return World::region(SMCFS_CMD_WRITER_RESULT, some_region(regions, random))
             .u32(SMCFS_A_ERRNO, random.one_in(2) ? error : 0);
-    case 15: return some_list(random);
-    case 16: return World::region(SMCFS_CMD_REGION_GET, some_region(regions, random));
-    case 17: return Message(SMCFS_CMD_INFO_GET);
+    case 15:
+        return some_list(random);
+    case 16:
+        return World::region(SMCFS_CMD_REGION_GET, some_region(regions, random));
+    case 17:
+        return Message(SMCFS_CMD_INFO_GET);
     case 18: {
         Message dump(SMCFS_CMD_PEER_GET + static_cast<int>(random.below(3)));
         dump.flags = NLM_F_REQUEST | NLM_F_DUMP;
         return dump;
     }
-    default: return Message(static_cast<int>(random.below(SMCFS_CMD_MAX + 3)));
+    default:
+        return Message(static_cast<int>(random.below(SMCFS_CMD_MAX + 3)));
     }
 }
 
@@ -147,7 +164,9 @@ void mutate_payload(Bytes& payload, Random& random)
         if (!payload.empty())
             payload[random.below(payload.size())] = static_cast<std::uint8_t>(value);
         break;
-    case 2: payload.resize(random.below(payload.size() + 9)); break;
+    case 2:
+        payload.resize(random.below(payload.size() + 9));
+        break;
     case 3: // an aligned number somewhere, as in the middle of an extent
         if (payload.size() >= 16)
             std::memcpy(payload.data() + random.below(payload.size() / 8) * 8, &value, 8);
@@ -166,17 +185,29 @@ void mutate_attrs(std::vector<Attr>& attrs, Random& random)
     const auto begin = attrs.begin() + static_cast<std::ptrdiff_t>(at);
     switch (attrs.empty() ? 4 : random.below(9)) {
     case 0:
-    case 1: mutate_payload(attrs[at].payload, random); break;
-    case 2: attrs.erase(begin); break;
-    case 3: attrs.insert(begin, Attr(attrs[random.below(attrs.size())])); break;
+    case 1:
+        mutate_payload(attrs[at].payload, random);
+        break;
+    case 2:
+        attrs.erase(begin);
+        break;
+    case 3:
+        attrs.insert(begin, Attr(attrs[random.below(attrs.size())]));
+        break;
     case 4: { // one more, of any type
         const std::uint64_t value = interesting(random);
         attrs.insert(begin, attr_number(static_cast<int>(random.below(SMCFS_A_MAX + 4)), value));
         break;
     }
-    case 5: attrs[at].type = static_cast<std::uint16_t>(random.below(SMCFS_A_MAX + 2)); break;
-    case 6: attrs[at].type ^= random.one_in(2) ? NLA_F_NESTED : NLA_F_NET_BYTEORDER; break;
-    case 7: attrs[at].length_error = static_cast<int>(random.below(32)) - 16; break;
+    case 5:
+        attrs[at].type = static_cast<std::uint16_t>(random.below(SMCFS_A_MAX + 2));
+        break;
+    case 6:
+        attrs[at].type ^= random.one_in(2) ? NLA_F_NESTED : NLA_F_NET_BYTEORDER;
+        break;
+    case 7:
+        attrs[at].length_error = static_cast<int>(random.below(32)) - 16;
+        break;
     default: { // nested, more and more
         Attr inner = attrs[at];
         for (std::uint64_t depth = 1 + random.below(200); depth > 0; depth--) {
@@ -194,13 +225,25 @@ void mutate_attrs(std::vector<Attr>& attrs, Random& random)
 void mutate_header(Message& message, Random& random)
 {
     switch (random.below(6)) {
-    case 0: message.length_error = static_cast<int>(random.below(64)) - 32; break;
-    case 1: message.flags = static_cast<std::uint16_t>(random.next()); break;
-    case 2: message.reserved = static_cast<std::uint16_t>(random.next()); break;
-    case 3: message.version = static_cast<std::uint8_t>(random.next()); break;
-    case 4: message.cmd = static_cast<std::uint8_t>(random.next()); break;
+    case 0:
+        message.length_error = static_cast<int>(random.below(64)) - 32;
+        break;
+    case 1:
+        message.flags = static_cast<std::uint16_t>(random.next());
+        break;
+    case 2:
+        message.reserved = static_cast<std::uint16_t>(random.next());
+        break;
+    case 3:
+        message.version = static_cast<std::uint8_t>(random.next());
+        break;
+    case 4:
+        message.cmd = static_cast<std::uint8_t>(random.next());
+        break;
     // Only messages of netlink itself: other families are not ours to disturb.
-    default: message.type = static_cast<std::uint16_t>(random.below(NLMSG_MIN_TYPE)); break;
+    default:
+        message.type = static_cast<std::uint16_t>(random.below(NLMSG_MIN_TYPE));
+        break;
     }
 }
 

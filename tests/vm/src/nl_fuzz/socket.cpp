@@ -32,6 +32,23 @@ const std::uint8_t* find(const Bytes& attrs, int type, std::size_t* size)
     return nullptr;
 }
 
+// Not open: the port, which is not 0, is in use.
+Fd bound(std::uint32_t port)
+{
+    Fd fd(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC));
+    if (!fd)
+        die("socket(AF_NETLINK)", errno);
+    sockaddr_nl self{};
+    self.nl_family = AF_NETLINK;
+    self.nl_pid = port;
+    if (bind(fd.get(), reinterpret_cast<sockaddr*>(&self), sizeof(self))) {
+        if (errno != EADDRINUSE || port == 0)
+            die("bind(AF_NETLINK)", errno);
+        fd.reset();
+    }
+    return fd;
+}
+
 } // namespace
 
 std::optional<std::uint64_t> Received::number(int attr) const
@@ -55,14 +72,8 @@ std::optional<std::string> Received::text(int attr) const
                        strnlen(reinterpret_cast<const char*>(at), size));
 }
 
-Socket::Socket() : fd_(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC))
+Socket::Socket(Fd fd) : fd_(std::move(fd))
 {
-    if (!fd_)
-        die("socket(AF_NETLINK)", errno);
-    sockaddr_nl self{};
-    self.nl_family = AF_NETLINK;
-    if (bind(fd_.get(), reinterpret_cast<sockaddr*>(&self), sizeof(self)))
-        die("bind(AF_NETLINK)", errno);
     const int on = 1;
     // Texts with errors; and acknowledgements without a copy of the request.
     setsockopt(fd_.get(), SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
@@ -70,6 +81,16 @@ Socket::Socket() : fd_(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENER
     const int room = 1 << 20;
     setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
     setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+}
+
+Socket::Socket() : Socket(bound(0)) {}
+
+std::optional<Socket> Socket::with_port(std::uint32_t port)
+{
+    Fd fd = bound(port);
+    if (!fd)
+        return std::nullopt;
+    return Socket(std::move(fd));
 }
 
 std::optional<std::uint16_t> Socket::family(const char* name, const char* group,

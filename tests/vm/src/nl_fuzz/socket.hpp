@@ -35,6 +35,8 @@ struct Answer {
 class Socket {
 public:
     Socket();
+    // With a port of its own choice; nullopt: another socket has it.
+    static std::optional<Socket> with_port(std::uint32_t port);
 
     // Looks the family up; nullopt: there is none in this network namespace.
     std::optional<std::uint16_t> family(const char* name, const char* group,
@@ -51,6 +53,8 @@ public:
     void close() { fd_.reset(); }
 
 private:
+    explicit Socket(Fd fd);
+
     bool receive(Answer& answer, bool block);
     void parse(const std::uint8_t* data, std::size_t size, Answer& answer);
 
