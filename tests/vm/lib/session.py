@@ -24,7 +24,7 @@ from scan import scan
 from script import Script
 
 BOOT_TIMEOUT_S = 400   # a debug kernel on a busy machine
-HALT_TIMEOUT_S = 180   # the leak scan of a debug kernel
+HALT_TIMEOUT_S = 400   # the leak scan of a debug kernel
 DEBUG_SLOWER = 4       # the debug kernel's programs, in about
 DUMP_S = 5             # how long guests may take to print who is stuck
 EXIT_SKIP = 77
