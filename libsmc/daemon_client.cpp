@@ -40,7 +40,8 @@ tl::unexpected<Error> connect_failed(int code, const std::string& path)
     case EAGAIN:
         return fail(ETIMEDOUT, "the daemon smcfsd accepts no connection on " + path +
                                    ": see journalctl -u smcfsd");
-    default: return fail_errno(code, "cannot connect to the daemon on " + path);
+    default:
+        return fail_errno(code, "cannot connect to the daemon on " + path);
     }
 }
 

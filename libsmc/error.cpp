@@ -13,10 +13,12 @@ namespace {
 const char* sentence(int err)
 {
     switch (err) {
-    case 0: return "success";
+    case 0:
+        return "success";
     case ENOTCONN:
         return "the local daemon smcfsd is not running: start it with systemctl start smcfsd";
-    case EHOSTUNREACH: return "the peer cannot be reached: see smcctl peers, then smcctl ping NODE";
+    case EHOSTUNREACH:
+        return "the peer cannot be reached: see smcctl peers, then smcctl ping NODE";
     case ECONNREFUSED:
         return "the peer refused the connection: see that smcfsd runs there, then smcctl ping NODE";
     case ETIMEDOUT:
@@ -33,7 +35,8 @@ const char* sentence(int err)
                "without --readonly";
     case ENOSPC:
         return "the range ends past the region's end: a region has a fixed size and does not grow";
-    case ERANGE: return "the range ends past the attached range: see smc_size() and smcctl regions";
+    case ERANGE:
+        return "the range ends past the attached range: see smc_size() and smcctl regions";
     case EPERM:
         return "not permitted: a region's size cannot be changed, and changing settings needs root";
     case EACCES:
@@ -53,11 +56,13 @@ const char* sentence(int err)
     case ENODEV:
         return "not on smcfs: run modprobe smcfs and mount -t smcfs smcfs /smc, and name a region "
                "below /smc";
-    case EBADF: return "the region was attached with SMC_ATTACH_READONLY: attach it without";
+    case EBADF:
+        return "the region was attached with SMC_ATTACH_READONLY: attach it without";
     case EINVAL:
         return "an argument is invalid: names are NODE:NAME or /smc/NODE/NAME, offsets to map are "
                "multiples of the page size";
-    case ENAMETOOLONG: return "the name is too long: 63 bytes for a node, 191 for a region";
+    case ENAMETOOLONG:
+        return "the name is too long: 63 bytes for a node, 191 for a region";
     case E2BIG:
         return "the options hold members that this libsmc does not know: install a newer libsmc";
     case ENOMEM:
@@ -66,10 +71,14 @@ const char* sentence(int err)
         return "daemon, module and library do not understand each other: see smcctl doctor for "
                "their "
                "versions";
-    case EOPNOTSUPP: return "this kind of region or device does not support it: see smcctl doctor";
-    case EMFILE: return "the process has too many open files: raise ulimit -n";
-    case EFAULT: return "the buffer is not in the process's memory";
-    default: return nullptr;
+    case EOPNOTSUPP:
+        return "this kind of region or device does not support it: see smcctl doctor";
+    case EMFILE:
+        return "the process has too many open files: raise ulimit -n";
+    case EFAULT:
+        return "the buffer is not in the process's memory";
+    default:
+        return nullptr;
     }
 }
 

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <new>
 
+#include <sys/types.h>
+
 #include "core/fd.hpp"
 #include "smc/smc.h"
 
@@ -42,6 +44,23 @@ size_t page_bytes();
 constexpr bool range_fits(uint64_t offset, uint64_t length, uint64_t size)
 {
     return offset <= size && length <= size - offset;
+}
+
+// Moves length bytes from the file's offset `at` by calls of move(done, left, at), as pread and pwrite
+// are: they move 2 GiB minus a page at most per call, and may stop early.
+template <class Move>
+int move_all(uint64_t at, size_t length, Move&& move)
+{
+    for (size_t done = 0; done < length;) {
+        ssize_t n = move(done, length - done, static_cast<off_t>(at + done));
+        if (n > 0)
+            done += static_cast<size_t>(n);
+        else if (n == 0)
+            return -EIO; // the range was checked against the size: the file is no longer what it was
+        else if (errno != EINTR)
+            return -errno;
+    }
+    return 0;
 }
 
 // Copies the caller's opts into a full struct: 0, -EINVAL or -E2BIG.

@@ -193,9 +193,14 @@ Result<KernelEvent> parse_event(const nlmsghdr* msg)
     KernelEvent event;
     auto* hdr = const_cast<nlmsghdr*>(msg);
     switch (genlmsg_hdr(hdr)->cmd) {
-    case SMCFS_CMD_EVENT_SESSION: event.kind = KernelEvent::Kind::session; break;
-    case SMCFS_CMD_EVENT_REGION: event.kind = KernelEvent::Kind::region; break;
-    default: return fail(EOPNOTSUPP, "the kernel sent an event of an unknown kind");
+    case SMCFS_CMD_EVENT_SESSION:
+        event.kind = KernelEvent::Kind::session;
+        break;
+    case SMCFS_CMD_EVENT_REGION:
+        event.kind = KernelEvent::Kind::region;
+        break;
+    default:
+        return fail(EOPNOTSUPP, "the kernel sent an event of an unknown kind");
     }
     event.node = get_string(attrs, SMCFS_A_NODE);
     event.name = get_string(attrs, SMCFS_A_NAME);

@@ -101,14 +101,18 @@ int on_error(sockaddr_nl*, nlmsgerr* err, void* arg)
 tl::unexpected<Error> netlink_failed(int nl_error, std::string what)
 {
     switch (-nl_error) {
-    case NLE_AGAIN: return fail(ETIMEDOUT, what + ": smcfs did not answer");
+    case NLE_AGAIN:
+        return fail(ETIMEDOUT, what + ": smcfs did not answer");
     case NLE_NOMEM:
         // From a full receive buffer as well as from the heap.
         return fail(ENOBUFS, what + ": out of buffer space, messages were lost");
-    case NLE_DUMP_INTR: return fail(EAGAIN, what + ": the table changed while it was read");
+    case NLE_DUMP_INTR:
+        return fail(EAGAIN, what + ": the table changed while it was read");
     case NLE_NOACCESS:
-    case NLE_PERM: return fail(EPERM, what + ": this needs root (CAP_NET_ADMIN)");
-    default: return fail(EPROTO, what + ": " + nl_geterror(nl_error));
+    case NLE_PERM:
+        return fail(EPERM, what + ": this needs root (CAP_NET_ADMIN)");
+    default:
+        return fail(EPROTO, what + ": " + nl_geterror(nl_error));
     }
 }
 

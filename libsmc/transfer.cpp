@@ -10,27 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace {
-
+using smc::abi::move_all;
 using smc::abi::range_fits;
-
-// pread and pwrite move 2 GiB minus a page at most per call, and may stop early.
-template <class Move>
-int move_all(const smc_region& region, uint64_t offset, size_t length, Move&& move)
-{
-    for (size_t done = 0; done < length;) {
-        ssize_t n = move(done, length - done, static_cast<off_t>(region.offset + offset + done));
-        if (n > 0)
-            done += static_cast<size_t>(n);
-        else if (n == 0)
-            return -EIO; // within the region by our check: its file has been replaced by none
-        else if (errno != EINTR)
-            return -errno;
-    }
-    return 0;
-}
-
-} // namespace
 
 int smc_barrier(smc_region* region)
 {
@@ -71,7 +52,7 @@ int smc_store(smc_region* region, uint64_t offset, const void* buf, size_t lengt
         return -EINVAL;
     if (!range_fits(offset, length, region->size))
         return -ENOSPC;
-    return move_all(*region, offset, length, [&](size_t done, size_t left, off_t at) {
+    return move_all(region->offset + offset, length, [&](size_t done, size_t left, off_t at) {
         return pwrite(region->fd.get(), static_cast<const char*>(buf) + done, left, at);
     });
 }
@@ -82,7 +63,7 @@ int smc_load(smc_region* region, uint64_t offset, void* buf, size_t length)
         return -EINVAL;
     if (!range_fits(offset, length, region->size))
         return -ERANGE;
-    return move_all(*region, offset, length, [&](size_t done, size_t left, off_t at) {
+    return move_all(region->offset + offset, length, [&](size_t done, size_t left, off_t at) {
         return pread(region->fd.get(), static_cast<char*>(buf) + done, left, at);
     });
 }
