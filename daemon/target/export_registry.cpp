@@ -2,6 +2,8 @@
 // Copyright (c) 2026 The SMC authors
 #include "target/export_registry.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/names.hpp"
@@ -11,6 +13,7 @@ namespace smc {
 namespace {
 
 constexpr std::uint32_t kModeMask = 0777;
+constexpr std::uint64_t kTrialBytes = 4096;
 
 Result<memory::Memory> make_memory(ExportSpec& spec)
 {
@@ -44,6 +47,27 @@ ExportEntry::registration(verbs::Device& device, std::uint64_t extent_max)
     params.access = IBV_ACCESS_MW_BIND | IBV_ACCESS_LOCAL_WRITE;
     auto extents = SMC_TRY(verbs::register_memory(params));
     return &registrations_.emplace(device.name(), std::move(extents)).first->second;
+}
+
+int ExportEntry::session_access() const
+{
+    return readonly ? IBV_ACCESS_REMOTE_READ
+                    : IBV_ACCESS_REMOTE_READ | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+}
+
+Result<void> ExportEntry::prepare(verbs::Device& device, std::uint64_t extent_max)
+{
+    if (keys_on(device) == Keys::window) {
+        SMC_TRY(registration(device, extent_max));
+        return {};
+    }
+    verbs::RegistrationParams params;
+    params.pd = device.pd();
+    params.data = memory_.data();
+    params.length_bytes = std::min(memory_.size(), kTrialBytes);
+    params.access = session_access();
+    SMC_TRY(verbs::register_memory(params));
+    return {};
 }
 
 Keys ExportEntry::keys_on(const verbs::Device& device) const

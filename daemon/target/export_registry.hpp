@@ -32,6 +32,11 @@ public:
     // memory.
     Result<const std::vector<verbs::RegisteredExtent>*> registration(verbs::Device& device,
                                                                      std::uint64_t extent_max);
+    // Whether keys for it can be made on the device: registers it, or, where that is done for each
+    // session, tries with a page.
+    Result<void> prepare(verbs::Device& device, std::uint64_t extent_max);
+    // What a registration for one session has to allow.
+    [[nodiscard]] int session_access() const;
     void forget_device(const verbs::Device& device) { registrations_.erase(device.name()); }
     // What keys for this memory are made of on the device. Memory that is mapped for reading only
     // cannot have windows.

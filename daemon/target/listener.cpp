@@ -66,6 +66,8 @@ Result<std::unique_ptr<Listener>> Listener::create(EventLoop& loop, std::uint16_
 Result<void> Listener::listen(std::uint16_t port)
 {
     channel_.reset(rdma_create_event_channel());
+    if (!channel_ && errno == ENODEV)
+        return fail(ENODEV, "this node has no RDMA device, see: rdma link");
     if (!channel_)
         return fail(ENODEV, fmt::format("no RDMA connection manager in this kernel ({}): modprobe "
                                         "rdma_ucm",

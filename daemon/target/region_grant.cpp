@@ -95,9 +95,7 @@ Result<void> RegionGrant::register_own()
     params.data = entry_.memory().data();
     params.length_bytes = entry_.memory().size();
     params.extent_max = context_.extent_max;
-    params.access = IBV_ACCESS_REMOTE_READ;
-    if (!entry_.readonly)
-        params.access |= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+    params.access = entry_.session_access();
     own_ = SMC_TRY(verbs::register_memory(params));
     registered_ = &own_;
     return {};

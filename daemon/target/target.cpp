@@ -132,11 +132,9 @@ Result<ExportInfo> Target::Impl::add_export(ExportSpec spec)
     // Now rather than at the first use, which would then wait for pages to be pinned, and find out
     // that they cannot be.
     for (const auto& [name, device] : devices_) {
-        if (entry->keys_on(*device) != Keys::window)
-            continue;
-        auto registered = entry->registration(*device, options_.extent_bytes_max);
-        if (!registered) {
-            auto error = std::move(registered).error();
+        auto prepared = entry->prepare(*device, options_.extent_bytes_max);
+        if (!prepared) {
+            auto error = std::move(prepared).error();
             error.what = fmt::format("cannot export \"{}\": {}", entry->name, error.what);
             exports_.erase(std::string(entry->name));
             return tl::unexpected(std::move(error));

@@ -13,11 +13,14 @@
 namespace smc::verbs {
 namespace {
 
-std::string hint(int error)
+std::string hint(int error, int access)
 {
     switch (error) {
     case EFAULT:
     case EOPNOTSUPP:
+        if ((access & IBV_ACCESS_LOCAL_WRITE) == 0)
+            return " (this kernel lets devices read only what is mapped for writing: use a file on "
+                   "tmpfs such as /dev/shm that its owner may write to)";
         return " (this file system does not let devices write to its pages: use a file on tmpfs "
                "such as /dev/shm or on hugetlbfs, or export it read-only)";
     case ENOMEM:
@@ -69,7 +72,7 @@ Result<std::vector<RegisteredExtent>> register_memory(const RegistrationParams& 
             return fail_errno(error, fmt::format("cannot register {} bytes with RDMA device {}{}",
                                                  extent.length,
                                                  ibv_get_device_name(params.pd->context->device),
-                                                 hint(error)));
+                                                 hint(error, params.access)));
         }
         registered.push_back({extent, reinterpret_cast<std::uint64_t>(start), std::move(mr)});
     }

@@ -58,9 +58,13 @@ limit_is_named() {
 
 device_removal() {
 	[ "$NODE" = target ] || return 0
-	DELETE_DEVICE='rdma link delete rxe0' ADD_DEVICE='rdma link add rxe0 type rxe netdev eth0' \
-		run_tests '[.removal]'
+	DELETE_DEVICE='rdma link delete rxe0 >/run/vm/delete 2>&1 &' run_tests '[.removal]'
+	eventually 20 device_gone
+	check_equal "errors of rdma link delete" "$(</run/vm/delete)" ''
+	check rdma link add rxe0 type rxe netdev eth0
+	run_tests 'sessions connect by every offered address'
 }
+device_gone() { ! rdma link show | grep -q rxe0; }
 
 # A target that is killed takes its keys along at once, bound windows included.
 killed() {

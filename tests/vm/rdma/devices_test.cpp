@@ -51,30 +51,21 @@ TEST_CASE("a port that is taken is named", "[devices]")
     CHECK(refused.error().what.find("7451") != std::string::npos);
 }
 
-// With DELETE_DEVICE and ADD_DEVICE, commands that do so.
-TEST_CASE("a device that goes takes its sessions along, and serves again when it is back",
-          "[.removal]")
+// DELETE_DEVICE starts to delete the device. Soft-RoCE's ends only when this process has closed it,
+// which librdmacm does when the process ends.
+TEST_CASE("a device that goes takes its sessions along", "[.removal]")
 {
     const char* remove = std::getenv("DELETE_DEVICE");
-    const char* add = std::getenv("ADD_DEVICE");
     REQUIRE(remove != nullptr);
-    REQUIRE(add != nullptr);
     Node node;
     node.export_host("r", kLength);
-    {
-        auto client = connect(node, 1);
-        REQUIRE(node.grant(1, "r"));
-        auto deleting = std::async(std::launch::async, [&] { return std::system(remove); });
-        CHECK(node.saw_lost(1));
-        client = {}; // the client's side of the device is in this process too
-        REQUIRE(deleting.wait_for(kPatience) == std::future_status::ready);
-        CHECK(deleting.get() == 0);
-    }
-    CHECK(node.call([](Target& t) { return t.session_open(2, "client"); }).error().code == ENODEV);
-    REQUIRE(std::system(add) == 0);
-    auto client = connect(node, 3);
-    const auto extent = node.grant(3, "r").value().extents.front();
-    CHECK(client.bulk->write(extent.addr, extent.rkey_bulk, pattern(8, 1)));
+    auto client = connect(node, 1);
+    REQUIRE(node.grant(1, "r"));
+    REQUIRE(std::system(remove) == 0);
+    CHECK(node.saw_lost(1));
+    CHECK(node.unexport("r"));
+    const auto refused = node.call([](Target& t) { return t.session_open(2, "client"); });
+    CHECK(refused.error().code == ENODEV);
 }
 
 // Holds everything that a target can hold until it is killed.

@@ -31,7 +31,7 @@ public:
     Result<std::vector<std::uint8_t>> read(std::uint64_t addr, std::uint32_t rkey,
                                            std::size_t length);
     Result<void> write(std::uint64_t addr, std::uint32_t rkey, std::span<const std::uint8_t> data);
-    // Posts a write and does not wait.
+    // Posts a write of 0xdd bytes and does not wait.
     Result<void> start_write(std::uint64_t addr, std::uint32_t rkey, std::size_t length);
     Result<void> finish_one();
     // Waits for the end of the connection by the other side.

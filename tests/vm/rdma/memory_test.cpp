@@ -92,8 +92,9 @@ TEST_CASE("memory of another process is exported by its descriptor", "[memory]")
     CHECK(seen == pattern(50, 3));
 }
 
-// TEST_DIR is on a file system with a disk below it, as far as the kernel knows.
-TEST_CASE("a file on a disk is exported for reading", "[.disk]")
+// TEST_DIR is on a file system with a disk below it, as far as the kernel knows. Kernels differ: a
+// file there is exported and works, or refused at once with the remedy.
+TEST_CASE("a file on a disk is exported for reading or refused clearly", "[.disk]")
 {
     const char* directory = std::getenv("TEST_DIR");
     REQUIRE(directory != nullptr);
@@ -103,8 +104,12 @@ TEST_CASE("a file on a disk is exported for reading", "[.disk]")
     auto spec = file_spec(file.path);
     spec.readonly = true;
     const auto info = add(node, std::move(spec));
-    if (!info)
-        FAIL(info.error().what);
+    if (!info) {
+        WARN(info.error().what);
+        CHECK(info.error().what.find("/dev/shm") != std::string::npos);
+        return;
+    }
+    WARN("exported");
     auto client = connect(node, 1);
     const auto grant = node.grant(1, "f").value();
     CHECK(grant.keys == Keys::mr);
@@ -115,7 +120,6 @@ TEST_CASE("a file on a disk is exported for reading", "[.disk]")
     CHECK(file.bytes() == data);
 }
 
-// Kernels differ: it is exported and works, or refused with the remedy.
 TEST_CASE("a file on a disk is exported for writing or refused clearly", "[.disk]")
 {
     const auto data = pattern(10000, 5);
@@ -127,6 +131,7 @@ TEST_CASE("a file on a disk is exported for writing or refused clearly", "[.disk
         CHECK(info.error().what.find("/dev/shm") != std::string::npos);
         return;
     }
+    WARN("exported");
     auto client = connect(node, 1);
     const auto extent = node.grant(1, "f").value().extents.front();
     REQUIRE(client.bulk->write(extent.addr, extent.rkey_bulk, pattern(100, 6)));

@@ -107,13 +107,18 @@ TEST_CASE("when close answers the QPs are gone, and a new session may come", "[s
     REQUIRE(node.close(1));
     CHECK(old.read->disconnected());
     CHECK(old.bulk->disconnected());
-    // Its QPs are in error on this side as well now.
-    CHECK(old.bulk->write(extent.addr, extent.rkey_bulk, pattern(8, 1)).error().code == EPIPE);
+    // This side of it lives still, and sends to nobody.
+    REQUIRE(old.bulk->start_write(extent.addr, extent.rkey_bulk, 64));
 
     CHECK(node.grant(1, "r").error().code == ESTALE);
     auto next = connect(node, 1);
     CHECK(node.call([](Target& target) { return target.writer_acquire(1, "r"); }));
-    CHECK(node.grant(1, "r"));
+    const auto again = node.grant(1, "r").value().extents.front();
+    const auto seen = next.read->read(again.addr, again.rkey_read, 64).value();
+    CHECK(seen == std::vector<std::uint8_t>(64, 0));
+    // Unlike the new one's.
+    REQUIRE(next.bulk->write(again.addr, again.rkey_bulk, pattern(64, 2)));
+    CHECK(next.read->read(again.addr, again.rkey_read, 64).value() == pattern(64, 2));
 }
 
 TEST_CASE("a client that leaves without a word loses its session, not its writing right",
