@@ -108,8 +108,9 @@ Result<std::vector<std::string>> Target::Impl::offered_addresses()
     SMC_TRY(listen());
     if (!options_.addresses.empty())
         return options_.addresses;
+    const auto addresses = SMC_TRY(verbs::local_addresses());
     std::vector<std::string> texts;
-    for (const auto& address : SMC_TRY(verbs::local_addresses()))
+    for (const auto& address : addresses)
         if (serves(address.device))
             texts.push_back(address.text);
     if (texts.empty())

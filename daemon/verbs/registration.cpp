@@ -63,16 +63,17 @@ Result<std::vector<RegisteredExtent>> register_memory(const RegistrationParams& 
         extent_max = std::min(extent_max, params.extent_max);
 
     SMC_TRY(memory::check_memlock(params.length_bytes));
+    const auto extents = SMC_TRY(split_extents(params.length_bytes, extent_max));
     std::vector<RegisteredExtent> registered;
-    for (const auto& extent : SMC_TRY(split_extents(params.length_bytes, extent_max))) {
+    for (const auto& extent : extents) {
         std::byte* start = params.data + extent.offset;
         Mr mr(ibv_reg_mr(params.pd, start, extent.length, params.access));
         if (!mr) {
             const int error = errno;
-            return fail_errno(error, fmt::format("cannot register {} bytes with RDMA device {}{}",
-                                                 extent.length,
-                                                 ibv_get_device_name(params.pd->context->device),
-                                                 hint(error, params.access)));
+            return fail(error, fmt::format("cannot register {} bytes with RDMA device {}: {}{}",
+                                           extent.length,
+                                           ibv_get_device_name(params.pd->context->device),
+                                           std::strerror(error), hint(error, params.access)));
         }
         registered.push_back({extent, reinterpret_cast<std::uint64_t>(start), std::move(mr)});
     }

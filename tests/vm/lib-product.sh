@@ -184,6 +184,8 @@ p_end() {
 
 probe_close() {
 	local in=${PROBE_IN[$1]} out=${PROBE_OUT[$1]}
+	# Told to, and not by the end of its input: a daemon that was started meanwhile has that open too.
+	echo "exit 0" >&"$in"
 	exec {in}>&-
 	wait "${PROBE_PID[$1]}"
 	exec {out}<&-

@@ -17,14 +17,14 @@ export OFFER
 run_tests() { check "$RDMA_TARGET" --warn NoAssertions "$@"; }
 
 # What the devices hold must be as before.
-resources() { rdma -d resource show | sed -n 's/.*: *pd \([0-9]*\) cq \([0-9]*\) qp \([0-9]*\) cm_id \([0-9]*\) mr \([0-9]*\).*/\1 \2 \3 \4 \5/p'; }
+resources() { rdma resource show rxe0 | grep -o 'pd .* mr [0-9]*'; }
 
 tests_leave_nothing() { # tests_leave_nothing TAG
 	[ "$NODE" = target ] || return 0
 	local before
 	before=$(resources)
 	run_tests "$1"
-	check_equal "pd, cq, qp, cm_id, mr" "$(resources)" "$before"
+	check_equal "objects of rxe0" "$(resources)" "$before"
 }
 
 huge_pages() {
@@ -77,7 +77,7 @@ killed() {
 		eventually 60 grep -q holding /run/vm/hold
 		kill -KILL "$pid"
 		eventually 10 process_gone "$pid"
-		check_equal "pd, cq, qp, cm_id, mr" "$(resources)" "$before"
+		check_equal "objects of rxe0" "$(resources)" "$before"
 	done
 }
 
@@ -90,7 +90,7 @@ power_cut() {
 		eventually 60 grep -q live /run/vm/vanish
 		vm_ctl kill client
 		wait $! || { cat /run/vm/vanish; fail "the client's end went unnoticed"; }
-		grep -a "noticed after" /run/vm/vanish
+		check grep -a -A2 "noticed after" /run/vm/vanish
 	else
 		get offer >"$OFFER"
 		"$RDMA_TARGET" '[.join]'
@@ -106,6 +106,6 @@ case_ files_on_a_disk files_on_a_disk
 case_ limit_is_named limit_is_named
 case_ device_removal device_removal
 case_ killed killed
-[ "$SOAK" != 1 ] || case_ slow tests_leave_nothing '[slow]'
+[ "${SOAK:-0}" != 1 ] || case_ slow tests_leave_nothing '[slow]'
 case_ power_cut power_cut
 pass

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 #include "units.hpp"
@@ -35,8 +36,9 @@ std::string plain(const Json& value)
     if (value.is_boolean())
         return value.get<bool>() ? "yes" : "no";
     if (value.is_number_float()) {
-        std::array<char, 32> text{};
-        snprintf(text.data(), text.size(), "%.4g", value.get<double>());
+        const auto number = value.get<double>();
+        std::array<char, 352> text{}; // room for the largest double in full
+        snprintf(text.data(), text.size(), std::fabs(number) < 1000 ? "%.3g" : "%.0f", number);
         return text.data();
     }
     if (!value.is_string())
@@ -72,11 +74,16 @@ std::string format(const Json& value, As as)
         return plain(value);
     auto number = value.get<uint64_t>();
     switch (as) {
-    case As::size: return format_size(number);
-    case As::ms: return format_ms(number);
-    case As::s: return format_ms(number > UINT64_MAX / 1000 ? UINT64_MAX : number * 1000);
-    case As::octal: return as_octal(number);
-    default: return plain(value);
+    case As::size:
+        return format_size(number);
+    case As::ms:
+        return format_ms(number);
+    case As::s:
+        return format_ms(number > UINT64_MAX / 1000 ? UINT64_MAX : number * 1000);
+    case As::octal:
+        return as_octal(number);
+    default:
+        return plain(value);
     }
 }
 

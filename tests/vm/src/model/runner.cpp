@@ -263,6 +263,7 @@ std::string Runner::step(const Command& c)
         c.actor == 0) {
         sabotage_due_ = false;
         agent_->lose_next_store();
+        sabotaged_ = true;
     }
     if (sabotage_due_ && options_.sabotage == Sabotage::kClobber &&
         !shadow_->any(c.range, kDirty)) {
@@ -351,6 +352,8 @@ int Runner::run()
                 static_cast<unsigned long long>(shadow_->size()), options_.target.c_str());
     std::uint64_t number = 0;
     for (; number < options_.ops; number++) {
+        if (sabotaged_) // later commands could cover it up
+            break;
         if (options_.seconds_max > 0 && seconds_since(start_) > options_.seconds_max)
             break;
         if (options_.sabotage != Sabotage::kNone && number == options_.ops / 2)

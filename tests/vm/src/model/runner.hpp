@@ -71,6 +71,7 @@ private:
     std::uint64_t barriers_ = 0;
     std::uint64_t compared_bytes_ = 0;
     bool sabotage_due_ = false;
+    bool sabotaged_ = false;
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
