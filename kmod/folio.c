@@ -120,6 +120,25 @@ void smcfs_invalidate_folio(struct folio *folio, size_t offset, size_t length)
 	kfree(folio_detach_private(folio));
 }
 
+/* How many pages of a folio carry what its tag says. @folio is held, not locked. */
+static unsigned int tagged_pages(struct folio *folio, xa_mark_t tag)
+{
+	unsigned int pages = folio_nr_pages(folio);
+	struct smcfs_folio *sf;
+
+	/* The lock keeps the bitmap; whoever has it is about to change what we count anyhow. */
+	if (tag != PAGECACHE_TAG_DIRTY || pages == 1 || !folio_trylock(folio))
+		return pages;
+	sf = smcfs_folio_private(folio);
+	if (sf && folio_test_dirty(folio)) {
+		spin_lock_irq(&sf->lock);
+		pages = bitmap_weight(sf->dirty, sf->nr_pages);
+		spin_unlock_irq(&sf->lock);
+	}
+	folio_unlock(folio);
+	return pages;
+}
+
 /**
  * smcfs_dirty_bytes() - what carries a tag
  * @mapping: of a region.
@@ -137,7 +156,7 @@ u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag)
 	folio_batch_init(&batch);
 	while (filemap_get_folios_tag(mapping, &index, ULONG_MAX, tag, &batch)) {
 		for (i = 0; i < folio_batch_count(&batch); i++)
-			pages += folio_nr_pages(batch.folios[i]);
+			pages += tagged_pages(batch.folios[i], tag);
 		folio_batch_release(&batch);
 		cond_resched();
 	}
