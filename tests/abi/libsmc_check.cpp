@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -23,6 +24,9 @@
 #include <vector>
 
 namespace {
+
+// Of guests on a machine with other work, the first contact of two nodes takes a while.
+constexpr std::uint32_t kWaitMs = 60000;
 
 void require(bool condition, const std::string& what)
 {
@@ -46,7 +50,7 @@ void compare(const Bytes& bytes, unsigned seed, const std::string& where)
 
 int write(const std::string& name, unsigned seed)
 {
-    smc::Region region = smc::Region::attach(name);
+    smc::Region region = smc::Region::attach(name, {.timeout_ms = kWaitMs});
     auto bytes = region.bytes();
     const std::size_t half = bytes.size() / 2;
     for (std::size_t i = 0; i < half; i++)
@@ -74,7 +78,8 @@ int write(const std::string& name, unsigned seed)
 
 int verify(const std::string& name, unsigned seed)
 {
-    smc::Region region = smc::Region::attach(name, {.access = smc::Access::read_only});
+    smc::Region region =
+        smc::Region::attach(name, {.access = smc::Access::read_only, .timeout_ms = kWaitMs});
     region.acquire();
     compare(region.bytes(), seed, "the mapping");
     std::vector<std::byte> copy(region.size());
@@ -98,7 +103,8 @@ int verify_file(const std::string& path, unsigned seed)
 int limits(const std::string& name)
 {
     std::error_code ec;
-    smc::Region whole = smc::Region::attach(name, {.access = smc::Access::read_only});
+    smc::Region whole =
+        smc::Region::attach(name, {.access = smc::Access::read_only, .timeout_ms = kWaitMs});
     std::byte one{};
     whole.load(whole.size(), {&one, 1}, ec);
     require(ec == std::errc::result_out_of_range, "a load past the end succeeded");
@@ -122,8 +128,11 @@ int limits(const std::string& name)
 
 int error(const std::string& name, int wanted)
 {
+    smc_attach_opts opts{};
+    opts.size = sizeof(opts);
+    opts.timeout_ms = kWaitMs;
     smc_region* region = nullptr;
-    const int got = -smc_attach(name.c_str(), nullptr, &region);
+    const int got = -smc_attach(name.c_str(), &opts, &region);
     smc_detach(region);
     require(got == wanted, "error " + std::to_string(got) + ", " + smc_strerror(got));
     std::printf("%s: %s\n", name.c_str(), smc_strerror(got));
@@ -132,7 +141,8 @@ int error(const std::string& name, int wanted)
 
 int revoked(const std::string& name)
 {
-    smc::Region region = smc::Region::attach(name, {.access = smc::Access::read_only});
+    smc::Region region =
+        smc::Region::attach(name, {.access = smc::Access::read_only, .timeout_ms = kWaitMs});
     std::byte one{};
     region.load(0, {&one, 1});
     std::puts("ready");

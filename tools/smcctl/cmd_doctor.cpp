@@ -131,9 +131,12 @@ void check_authentication(Seen& seen)
 std::string_view level_name(Level level)
 {
     switch (level) {
-    case Level::ok: return "ok";
-    case Level::warn: return "warn";
-    case Level::fail: break;
+    case Level::ok:
+        return "ok";
+    case Level::warn:
+        return "warn";
+    case Level::fail:
+        break;
     }
     return "FAIL";
 }

@@ -42,6 +42,8 @@ TEST_CASE("cells take their form from the column", "[output]")
     CHECK(cell(row, {"b", ""}) == "yes");
     CHECK(cell(row, {"o.in", ""}) == "7");
     CHECK(cell(row, {"f", ""}) == "1.25");
+    CHECK(cell({{"f", 114600.4}}, {"f", ""}) == "114600");
+    CHECK(cell({{"f", 0.51077}}, {"f", ""}) == "0.511");
 }
 
 TEST_CASE("names from other machines do not command the terminal", "[output]")
