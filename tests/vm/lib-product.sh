@@ -14,6 +14,8 @@ PRODUCT_CONFIG=/run/smcfs/smcfsd.toml
 PRODUCT_PID=/run/smcfs/smcfsd.pid
 TARGET_PORT=7500 # of model-target, which answers what the target's memory holds
 START_S=60       # for a daemon to be ready, on a busy machine
+# Guests share processors with whatever else the host does: only tests of failures want it short.
+REQUEST_TIMEOUT_MS=20000
 
 # --- module, daemon, mount ---------------------------------------------------------------
 
@@ -23,6 +25,7 @@ write_config() {
 	mkdir -p /run/smcfs
 	{
 		echo "node = \"$NODE\""
+		printf '[timeouts]\nrequest_timeout_ms = %s\n' "$REQUEST_TIMEOUT_MS"
 		for name in $NODE_NAMES; do
 			printf '[[peer]]\nname = "%s"\n' "$name"
 		done

@@ -167,8 +167,8 @@ std::string Runner::system_knob(const Command& c)
 {
     const char* knob =
         c.op == Op::kCompact ? "/proc/sys/vm/compact_memory" : "/proc/sys/vm/drop_caches";
-    // 4: without a line in the log.
-    return write_knob(knob, c.op == Op::kCompact ? "1" : "5")
+    // 3: page cache, names and inodes.
+    return write_knob(knob, c.op == Op::kCompact ? "1" : "3")
                ? ""
                : std::string(knob) + ": " + std::strerror(errno);
 }
@@ -268,6 +268,7 @@ std::string Runner::step(const Command& c)
     if (sabotage_due_ && options_.sabotage == Sabotage::kClobber &&
         !shadow_->any(c.range, kDirty)) {
         sabotage_due_ = false;
+        sabotaged_ = true;
         std::uint8_t other = shadow_->remote()[c.range.offset] ^ 0xff;
         target_->write(c.range.offset, {&other, 1});
     }
