@@ -173,7 +173,8 @@ usage_and_failure() {
 without_the_daemon() {
 	if [ "$NODE" = client ]; then
 		check smcctl attach target:r
-		stop_daemon
+		# Killed: one that is told to stop detaches what nobody uses.
+		kill_daemon
 		check_fails smcctl status
 		json '["attached"][0]["name"]' r regions
 		json '["daemon"]' None status || true
