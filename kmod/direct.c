@@ -17,6 +17,8 @@
 #include "trace.h"
 
 #define SMCFS_DROP_TRIES	5
+/* So often without sending anything, for open. */
+#define SMCFS_DROP_TRIES_DRY	2
 /* One direct transfer: so many bounce pages at most. */
 #define SMCFS_DIRECT_PAGES	32
 
@@ -77,9 +79,10 @@ static int drop_locked(struct file *file, loff_t start, loff_t end, bool flush)
 	start = round_down(start, PAGE_SIZE);
 	end = end > LLONG_MAX - PAGE_SIZE ? LLONG_MAX : round_up(end + 1, PAGE_SIZE) - 1;
 	for (tries = 0; tries < SMCFS_DROP_TRIES; tries++) {
-		if (flush) {
+		/* Clean pages may share a large folio with dirty ones: these have to go first. */
+		if (flush || tries >= SMCFS_DROP_TRIES_DRY) {
 			err = smcfs_flush(inode, start, end);
-			if (err)
+			if (err && (flush || err == -EINTR))
 				return err;
 		}
 		busy = drop_range(inode->i_mapping, start >> PAGE_SHIFT, end >> PAGE_SHIFT);

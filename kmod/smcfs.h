@@ -440,7 +440,10 @@ ssize_t smcfs_direct_write(struct kiocb *iocb, struct iov_iter *from);
 int smcfs_flush(struct inode *inode, loff_t start, loff_t end);
 /* Flush, then drop the clean shadow pages of the range, mapped or not; @end inclusive. */
 int smcfs_acquire(struct file *file, loff_t start, loff_t end);
-/* As acquire without the flush: dirty pages stay. 0, -EBUSY, -EINTR. */
+/*
+ * As acquire, but dirty pages stay. They are sent only where they share a large folio with clean ones.
+ * 0, -EBUSY, -EINTR.
+ */
 int smcfs_drop_clean(struct file *file, loff_t start, loff_t end);
 u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag);
 
