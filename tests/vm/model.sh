@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 # shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
-# vm: mtu=9000 kernels=6.1,6.12 timeout=1500
+# vm: mtu=9000 kernels=6.1,6.12 timeout=900
 #
 #     client: model, two processes, /smc/target/model  -- rxe --  target: /dev/shm/model
 #                     `---------- TCP: what does the memory hold? ----------> model-target
@@ -12,7 +12,7 @@
 . "$SMC_ROOT/tests/vm/lib-product.sh"
 
 SIZE=$((8 * 1024 * 1024 + 1234))
-OPS=${OPS:-$((SOAK ? 10000000 : 100000))}
+OPS=${OPS:-$((SOAK ? 10000000 : 4000))}
 
 model_run() { # model_run OPTIONS...
 	on target export_file model "$SIZE"
