@@ -148,10 +148,18 @@ Options parse_options(int argc, char** argv)
     Options options;
     for (int opt; (opt = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
         switch (opt) {
-        case 1: options.region = optarg; break;
-        case 2: options.target = optarg; break;
-        case 3: options.barriers = parse_number("--barriers", optarg); break;
-        case 4: options.broken = true; break;
+        case 1:
+            options.region = optarg;
+            break;
+        case 2:
+            options.target = optarg;
+            break;
+        case 3:
+            options.barriers = parse_number("--barriers", optarg);
+            break;
+        case 4:
+            options.broken = true;
+            break;
         default:
             options.region.clear();
             optind = argc;

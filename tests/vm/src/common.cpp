@@ -29,11 +29,20 @@ std::uint64_t parse_number(std::string_view option, const char* text)
     bool bad = errno != 0 || end == text || *text == '-';
     int shift = 0;
     switch (*end) {
-    case 'K': shift = 10, ++end; break;
-    case 'M': shift = 20, ++end; break;
-    case 'G': shift = 30, ++end; break;
-    case 'T': shift = 40, ++end; break;
-    default: break;
+    case 'K':
+        shift = 10, ++end;
+        break;
+    case 'M':
+        shift = 20, ++end;
+        break;
+    case 'G':
+        shift = 30, ++end;
+        break;
+    case 'T':
+        shift = 40, ++end;
+        break;
+    default:
+        break;
     }
     if (bad || *end != '\0' || (value << shift) >> shift != value)
         die(std::string(option) + " wants a number (suffix K, M, G or T), not '" + text + "'");

@@ -122,8 +122,11 @@ private:
                 posix_fadvise(fd_.get(), static_cast<off_t>(page_down(random_.below(length_))),
                               16 * kPageBytes, POSIX_FADV_DONTNEED);
             break;
-        case 4: madvise(base_ + page_down(random_.below(length_)), kPageBytes, MADV_PAGEOUT); break;
-        default: store(own_page());
+        case 4:
+            madvise(base_ + page_down(random_.below(length_)), kPageBytes, MADV_PAGEOUT);
+            break;
+        default:
+            store(own_page());
         }
     }
 
@@ -150,10 +153,17 @@ private:
     [[noreturn]] void end()
     {
         switch (random_.below(4)) {
-        case 0: munmap(base_, length_); break;
-        case 1: fd_.reset(); break;
-        case 2: raise(SIGKILL); break;
-        default: break;
+        case 0:
+            munmap(base_, length_);
+            break;
+        case 1:
+            fd_.reset();
+            break;
+        case 2:
+            raise(SIGKILL);
+            break;
+        default:
+            break;
         }
         std::_Exit(kPassed);
     }
@@ -298,17 +308,28 @@ Options parse_options(int argc, char** argv)
     bool bad = false;
     for (int opt; (opt = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
         switch (opt) {
-        case 1: options.regions.push_back({optarg, "", 0, nullptr}); break;
+        case 1:
+            options.regions.push_back({optarg, "", 0, nullptr});
+            break;
         case 2:
             bad |= options.regions.empty();
             if (!bad)
                 options.regions.back().target = optarg;
             break;
-        case 3: options.programs = static_cast<unsigned>(parse_number("--programs", optarg)); break;
-        case 4: options.seconds = parse_number("--seconds", optarg); break;
-        case 5: options.seed = parse_number("--seed", optarg); break;
-        case 6: options.broken = true; break;
-        default: bad = true;
+        case 3:
+            options.programs = static_cast<unsigned>(parse_number("--programs", optarg));
+            break;
+        case 4:
+            options.seconds = parse_number("--seconds", optarg);
+            break;
+        case 5:
+            options.seed = parse_number("--seed", optarg);
+            break;
+        case 6:
+            options.broken = true;
+            break;
+        default:
+            bad = true;
         }
     }
     for (const Region& region : options.regions)

@@ -354,12 +354,17 @@ std::string Agent::direct_out(const Command& c)
 std::string Agent::execute(const Command& c)
 {
     switch (c.op) {
-    case Op::kLoad: return load(c);
-    case Op::kStore: return store(c);
-    case Op::kPread: return pread_region(c, fd(c));
-    case Op::kPwrite: return pwrite_region(c, fd(c));
+    case Op::kLoad:
+        return load(c);
+    case Op::kStore:
+        return store(c);
+    case Op::kPread:
+        return pread_region(c, fd(c));
+    case Op::kPwrite:
+        return pwrite_region(c, fd(c));
     case Op::kMsync:
-    case Op::kFsync: return barrier(c);
+    case Op::kFsync:
+        return barrier(c);
     case Op::kAcquire: {
         int error = posix_fadvise(fd(c), static_cast<off_t>(c.range.offset),
                                   static_cast<off_t>(c.range.length), POSIX_FADV_DONTNEED);
@@ -374,12 +379,18 @@ std::string Agent::execute(const Command& c)
         close_all();
         open_all();
         return {};
-    case Op::kForkStore: return fork_store(c);
-    case Op::kMremap: return move_mapping(c);
-    case Op::kHole: return make_hole(c);
-    case Op::kPrivate: return private_stores(c);
-    case Op::kMprotect: return protect(c);
-    case Op::kMadvise: return advise(c);
+    case Op::kForkStore:
+        return fork_store(c);
+    case Op::kMremap:
+        return move_mapping(c);
+    case Op::kHole:
+        return make_hole(c);
+    case Op::kPrivate:
+        return private_stores(c);
+    case Op::kMprotect:
+        return protect(c);
+    case Op::kMadvise:
+        return advise(c);
     case Op::kPopulateWrite:
         return madvise(at(c), page_up(c.range.length), MADV_POPULATE_WRITE) == 0
                    ? ""
@@ -391,25 +402,35 @@ std::string Agent::execute(const Command& c)
         munlock(at(c), c.range.length);
         return wrong;
     }
-    case Op::kSelfCopy: return self_copy(c);
-    case Op::kSendfile: return send_file(c);
-    case Op::kStream: return stream(c);
+    case Op::kSelfCopy:
+        return self_copy(c);
+    case Op::kSendfile:
+        return send_file(c);
+    case Op::kStream:
+        return stream(c);
     case Op::kPastEnd: {
         std::uint64_t beyond = map_length() - shadow_.size();
         std::memset(views_[c.view].base + shadow_.size(), 0xee, beyond);
         return {};
     }
     case Op::kVmRead:
-    case Op::kVmWrite: return vm_transfer(c);
-    case Op::kKill: return store(c);
-    case Op::kDirectIn: return direct_in(c);
-    case Op::kDirectOut: return direct_out(c);
-    case Op::kDirectRead: return pread_region(c, direct_.get());
-    case Op::kDirectWrite: return pwrite_region(c, direct_.get());
+    case Op::kVmWrite:
+        return vm_transfer(c);
+    case Op::kKill:
+        return store(c);
+    case Op::kDirectIn:
+        return direct_in(c);
+    case Op::kDirectOut:
+        return direct_out(c);
+    case Op::kDirectRead:
+        return pread_region(c, direct_.get());
+    case Op::kDirectWrite:
+        return pwrite_region(c, direct_.get());
     case Op::kTargetWrite:
     case Op::kCompact:
     case Op::kDropCaches:
-    case Op::kCount: break;
+    case Op::kCount:
+        break;
     }
     return "command is not for an agent";
 }

@@ -72,14 +72,22 @@ Options parse_options(int argc, char** argv)
     Options options;
     for (int opt; (opt = getopt_long(argc, argv, "", known, nullptr)) != -1;) {
         switch (opt) {
-        case kRegion: options.paths.region = optarg; break;
-        case kTarget: options.target = optarg; break;
+        case kRegion:
+            options.paths.region = optarg;
+            break;
+        case kTarget:
+            options.target = optarg;
+            break;
         case kLocal:
             options.paths.region = optarg;
             options.target = std::string("file:") + optarg;
             break;
-        case kSeed: options.seed = parse_number("--seed", optarg); break;
-        case kOps: options.ops = parse_number("--ops", optarg); break;
+        case kSeed:
+            options.seed = parse_number("--seed", optarg);
+            break;
+        case kOps:
+            options.ops = parse_number("--ops", optarg);
+            break;
         case kSeconds:
             options.seconds_max = static_cast<double>(parse_number("--seconds", optarg));
             break;
@@ -87,11 +95,21 @@ Options parse_options(int argc, char** argv)
             options.paths.scratch = optarg;
             options.abilities.scratch = true;
             break;
-        case kDirect: options.paths.direct = options.abilities.direct = true; break;
-        case kSystem: options.abilities.system = true; break;
-        case kBreak: options.sabotage = parse_sabotage(optarg); break;
-        case kVerbose: options.verbose = true; break;
-        default: std::fputs(kUsage, stderr); std::exit(kUntested);
+        case kDirect:
+            options.paths.direct = options.abilities.direct = true;
+            break;
+        case kSystem:
+            options.abilities.system = true;
+            break;
+        case kBreak:
+            options.sabotage = parse_sabotage(optarg);
+            break;
+        case kVerbose:
+            options.verbose = true;
+            break;
+        default:
+            std::fputs(kUsage, stderr);
+            std::exit(kUntested);
         }
     }
     if (options.paths.region.empty() || options.target.empty() || optind != argc) {

@@ -67,10 +67,14 @@ static_assert(ops_are_in_order());
 bool possible(const OpTraits& traits, const Abilities& abilities)
 {
     switch (traits.needs) {
-    case kScratch: return abilities.scratch;
-    case kDirect: return abilities.direct;
-    case kSystem: return abilities.system;
-    case kNothing: break;
+    case kScratch:
+        return abilities.scratch;
+    case kDirect:
+        return abilities.direct;
+    case kSystem:
+        return abilities.system;
+    case kNothing:
+        break;
     }
     return true;
 }

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -36,11 +37,13 @@ std::uint64_t size_of(const std::string& path)
     return size;
 }
 
-bool write_knob(const char* path, const char* value)
+// Empty, or what went wrong.
+std::string write_knob(const char* path, std::string_view value)
 {
     Fd fd{open(path, O_WRONLY | O_CLOEXEC)};
-    auto length = static_cast<ssize_t>(std::strlen(value));
-    return fd && write(fd.get(), value, std::strlen(value)) == length;
+    if (fd && write(fd.get(), value.data(), value.size()) == static_cast<ssize_t>(value.size()))
+        return {};
+    return std::string(path) + ": " + std::strerror(errno);
 }
 
 // Which bytes of the region a command makes dirty; length 0: none.
@@ -56,9 +59,12 @@ Range written_range(const Command& c, std::uint64_t size)
     case Op::kVmWrite:
     case Op::kKill:
     case Op::kDirectIn:
-    case Op::kDirectWrite: return c.range;
-    case Op::kPastEnd: return {size - 1, 1};
-    default: return {0, 0};
+    case Op::kDirectWrite:
+        return c.range;
+    case Op::kPastEnd:
+        return {size - 1, 1};
+    default:
+        return {0, 0};
     }
 }
 
@@ -165,12 +171,11 @@ std::string Runner::target_write(const Command& c)
 
 std::string Runner::system_knob(const Command& c)
 {
-    const char* knob =
-        c.op == Op::kCompact ? "/proc/sys/vm/compact_memory" : "/proc/sys/vm/drop_caches";
-    // 3: page cache, names and inodes.
-    return write_knob(knob, c.op == Op::kCompact ? "1" : "3")
-               ? ""
-               : std::string(knob) + ": " + std::strerror(errno);
+    if (c.op == Op::kCompact)
+        return write_knob("/proc/sys/vm/compact_memory", "1");
+    // Page cache, names and inodes (3), without a line in the log (4 turns it off).
+    std::string wrong = write_knob("/proc/sys/vm/drop_caches", "4");
+    return wrong.empty() ? write_knob("/proc/sys/vm/drop_caches", "3") : wrong;
 }
 
 void Runner::update_model(const Command& c)
@@ -182,7 +187,9 @@ void Runner::update_model(const Command& c)
     case Op::kForkStore:
     case Op::kMprotect:
     case Op::kVmWrite:
-    case Op::kKill: fill(shadow.expected() + c.range.offset, c.value, c.range); break;
+    case Op::kKill:
+        fill(shadow.expected() + c.range.offset, c.value, c.range);
+        break;
     case Op::kSelfCopy:
         std::memcpy(shadow.expected() + c.range.offset, shadow.expected() + c.other,
                     c.range.length);
@@ -198,10 +205,15 @@ void Runner::update_model(const Command& c)
         fill(shadow.expected() + c.range.offset, c.value, c.range);
         shadow.acknowledged(c.range);
         return;
-    case Op::kAcquire: shadow.acquired(c.range); return;
+    case Op::kAcquire:
+        shadow.acquired(c.range);
+        return;
     case Op::kReopen:
-    case Op::kRemapAll: shadow.acquired({0, shadow.size()}); return;
-    default: break;
+    case Op::kRemapAll:
+        shadow.acquired({0, shadow.size()});
+        return;
+    default:
+        break;
     }
     if (Range range = written_range(c, shadow.size()); range.length > 0)
         shadow.written(range);
