@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 # shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
-# vm: nodes=3 nics=2 mtu=9000 kernels=6.1,6.12 timeout=400
+# vm: nodes=3 nics=2 mtu=9000 kernels=6.1,6.12 timeout=1200
 #
 #     client ---- eth0: names, daemons (10.77.0.0/24, fd77::/64) ---- target, node3
 #            `--- eth1: RDMA of "target" (10.78.0.0/24) -------------'

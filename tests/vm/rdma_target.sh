@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 # shellcheck source=tests/vm/lib.sh
-# vm: nodes=2 mem=1536 kernels=6.1,6.12 timeout=400
+# vm: nodes=2 mem=1536 kernels=6.1,6.12 timeout=1200
 #
 #     target: rdma-target = event loop + Target --- rxe0 loop-back --- a client's QPs, same process
 #                                  `------------------- rxe0 ---------- client: a client's QPs

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 # shellcheck source=tests/vm/lib.sh
-# vm: nodes=2 kernels=6.1,6.12 timeout=240
+# vm: nodes=2 kernels=6.1,6.12 timeout=1200
 #
 #     client ---- eth0, rxe0 ---- one virtual Ethernet ---- eth0, rxe0 ---- target
 #
