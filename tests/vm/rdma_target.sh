@@ -11,8 +11,6 @@
 # the right token gets in, once; what a session leaves behind is as the design says; limits and
 # devices that are missing or go away are named and survived.
 : "${RDMA_TARGET:=$SMC_ROOT/build/release/bin/rdma-target}"
-OFFER=/run/vm/offer
-export OFFER
 
 run_tests() { check "$RDMA_TARGET" --warn NoAssertions "$@"; }
 
@@ -81,22 +79,6 @@ killed() {
 	done
 }
 
-# Last: the client does not come back.
-power_cut() {
-	if [ "$NODE" = target ]; then
-		"$RDMA_TARGET" '[.vanish]' >/run/vm/vanish 2>&1 &
-		eventually 60 test -s "$OFFER"
-		put offer "$(<"$OFFER")"
-		eventually 60 grep -q live /run/vm/vanish
-		vm_ctl kill client
-		wait $! || { cat /run/vm/vanish; fail "the client's end went unnoticed"; }
-		grep -a -A2 noticed /run/vm/vanish || true # how long it took
-	else
-		get offer >"$OFFER"
-		"$RDMA_TARGET" '[.join]'
-	fi
-}
-
 case_ keys tests_leave_nothing '[keys]'
 case_ sessions tests_leave_nothing '[sessions]'
 case_ memory tests_leave_nothing '[memory]'
@@ -107,5 +89,4 @@ case_ limit_is_named limit_is_named
 case_ device_removal device_removal
 case_ killed killed
 [ "${SOAK:-0}" != 1 ] || case_ slow tests_leave_nothing '[slow]'
-case_ power_cut power_cut
 pass
