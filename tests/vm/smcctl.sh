@@ -72,6 +72,8 @@ on_the_client() {
 flush_acquire_and_stats() {
 	if [ "$NODE" = client ]; then
 		check smcctl set target:r flush_after_ms=3600000
+		# Nor shall the kernel's own flusher, which comes after 30 s.
+		echo 0 >/proc/sys/vm/dirty_writeback_centisecs
 		probe_open a
 		p a "open rw /smc/target/r"
 		p a "map rw shared 0 0"
