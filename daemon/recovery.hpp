@@ -50,7 +50,7 @@ public:
     virtual ~SessionListener() = default;
     virtual void session_live(SessionId session) = 0;
     virtual void session_lost(SessionId session, const Error& why) = 0;
-    // No session, for now: an attempt to make one failed on all addresses.
+    // No session at the moment: an attempt to make one failed on all addresses.
     virtual void session_failed(const Error& why) = 0;
     // The control connection is there (again) and the session lives.
     virtual void session_reachable(SessionId session) = 0;

@@ -21,6 +21,7 @@ struct smc_region {
     size_t size = 0;        // bytes, exact
     uint64_t offset = 0;    // of addr in the region, a multiple of the page size
     uint64_t region_id = 0; // st_ino
+    bool readonly = false;  // fd and mapping
 };
 
 namespace smc::abi {

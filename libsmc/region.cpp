@@ -126,7 +126,8 @@ int map_region(Fd fd, const smc_attach_opts& opts, smc_region** out)
     region->size = opts.length ? opts.length : region_bytes - opts.offset;
     region->offset = opts.offset;
     region->region_id = st.st_ino;
-    int prot = (opts.flags & SMC_ATTACH_READONLY) ? PROT_READ : PROT_READ | PROT_WRITE;
+    region->readonly = (opts.flags & SMC_ATTACH_READONLY) != 0;
+    const int prot = region->readonly ? PROT_READ : PROT_READ | PROT_WRITE;
     region->addr =
         mmap(nullptr, region->size, prot, MAP_SHARED, fd.get(), static_cast<off_t>(opts.offset));
     if (region->addr == MAP_FAILED)

@@ -26,6 +26,11 @@ int smc_barrier_range(smc_region* region, uint64_t offset, uint64_t length)
         return -ERANGE;
     if (length == 0)
         return 0;
+    // Of a file that is open for reading only a shared mapping is a private one to the kernel, and
+    // msync passes it over: what others of this node changed would stay here. fdatasync does more
+    // than the range.
+    if (region->readonly)
+        return fdatasync(region->fd.get()) < 0 ? -errno : 0;
     // msync wants an aligned start, and rounds the end up itself.
     const uint64_t slack = offset % smc::abi::page_bytes();
     auto* begin = static_cast<char*>(region->addr) + (offset - slack);

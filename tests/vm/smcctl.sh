@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 # shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
-# vm: mtu=9000 kernels=6.12 timeout=1200
+# vm: mtu=9000 kernels=6.1,6.12 timeout=1200
 #
 #     client: smcctl, a program with a region  -- rxe --  target: smcctl
 #
@@ -72,6 +72,8 @@ on_the_client() {
 flush_acquire_and_stats() {
 	if [ "$NODE" = client ]; then
 		check smcctl set target:r flush_after_ms=3600000
+		# Nor shall the kernel's own flusher send what the flush is to send.
+		echo 0 >/proc/sys/vm/dirty_writeback_centisecs
 		probe_open a
 		p a "open rw /smc/target/r"
 		p a "map rw shared 0 0"
