@@ -25,8 +25,7 @@ bool is_gone(const Error& error)
 Binder::Binder(std::string node, NodePort& port, ClientTimes times)
     : node_(std::move(node)), port_(port), times_(times), keeper_(node_, port, *this, times),
       rebind_backoff_(times.retry_first, times.retry_cap)
-{
-}
+{}
 
 // --- first use -----------------------------------------------------------------------------------
 
@@ -111,7 +110,7 @@ void Binder::on_grant(SessionId session, const std::string& name, const Result<G
         bound(name, *grant);
     else if (wants_new_session(grant.error()))
         keeper_.on_broken(session, grant.error()); // pending until its deadline
-    else if (port_.link_up()) // else session_reachable() asks again
+    else if (port_.link_up())                      // else session_reachable() asks again
         finish(name, tl::unexpected<Error>(grant.error()));
 }
 
@@ -169,9 +168,10 @@ void Binder::arm_bind_timer()
         port_.disarm(NodePort::Timer::bind);
         return;
     }
-    const auto first = std::min_element(
-        pending_.begin(), pending_.end(),
-        [](const auto& a, const auto& b) { return a.second.deadline < b.second.deadline; });
+    const auto first =
+        std::min_element(pending_.begin(), pending_.end(), [](const auto& a, const auto& b) {
+            return a.second.deadline < b.second.deadline;
+        });
     const auto left = std::chrono::ceil<Milliseconds>(first->second.deadline - port_.now());
     port_.arm(NodePort::Timer::bind, std::max(left, Milliseconds(0)));
 }
@@ -184,12 +184,12 @@ void Binder::on_bind_timer()
             late.push_back(name);
     const auto& last = keeper_.last_error();
     for (const auto& name : late)
-        finish(name, fail(ETIMEDOUT,
-                          fmt::format("not within {} ms: {} ({}{})", times_.bind.count(),
-                                      keeper_.live() ? "the target did not grant it"
-                                                     : "no session with the node",
-                                      to_string(keeper_.phase()),
-                                      last.what.empty() ? "" : "; last error: " + last.what)));
+        finish(name,
+               fail(ETIMEDOUT, fmt::format("not within {} ms: {} ({}{})", times_.bind.count(),
+                                           keeper_.live() ? "the target did not grant it"
+                                                          : "no session with the node",
+                                           to_string(keeper_.phase()),
+                                           last.what.empty() ? "" : "; last error: " + last.what)));
     arm_bind_timer();
 }
 

@@ -80,8 +80,8 @@ private:
         Generation generation = 0;
         SessionId session = 0; // that it was last attached under
         Step step = Step::bound;
-        bool writer = false; // holds the writing right, or is to get it again
-        bool asking = false; // the kernel waits for the answer
+        bool writer = false;        // holds the writing right, or is to get it again
+        bool asking = false;        // the kernel waits for the answer
         std::optional<Grant> grant; // while the writing right is acquired
     };
     using Regions = std::map<std::string, Region>;
@@ -105,8 +105,8 @@ private:
     SessionKeeper keeper_;
     std::map<std::string, Pending> pending_;
     Regions regions_;
-    std::set<std::string> releasing_; // a grant_release is under way
-    std::set<std::string> owed_;      // grant_releases for when the target can be reached
+    std::set<std::string> releasing_;    // a grant_release is under way
+    std::set<std::string> owed_;         // grant_releases for when the target can be reached
     std::set<std::string> owed_writers_; // the same of writing rights
     std::optional<Error> failure_;
     Time failure_until_;

@@ -65,7 +65,7 @@ struct PeerConfig {
     std::string name;
     std::string address; // host name or address of its daemon; default: name
     std::uint16_t port = kDefaultControlPort;
-    std::vector<std::string> rdma_addresses; // instead of those that it offers
+    std::vector<std::string> rdma_addresses;   // instead of those that it offers
     std::optional<std::string> source_address; // which local RDMA device to use
     std::optional<std::uint32_t> request_timeout_ms;
 

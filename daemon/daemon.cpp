@@ -79,16 +79,16 @@ Result<std::unique_ptr<Daemon>> Daemon::create(EventLoop& loop, Config config,
 
 Result<void> Daemon::start(const Options& options)
 {
-    local_ = SMC_TRY(LocalServer::create(
-        loop_, options.socket_path, config_.limits,
-        [this](LocalRequest request) { on_request(std::move(request)); }));
+    local_ = SMC_TRY(
+        LocalServer::create(loop_, options.socket_path, config_.limits,
+                            [this](LocalRequest request) { on_request(std::move(request)); }));
     check_auth(config_.control);
     peer_server_ = std::make_unique<PeerServer>(loop_, config_);
     target_ = SMC_TRY(Target::create(loop_, target_options(config_), *peer_server_));
     apply_exports();
     SMC_TRY(peer_server_->start(*target_));
-    nodes_ = SMC_TRY(
-        Nodes::create(loop_, config_, [this](Json event) { publish(std::move(event)); }));
+    nodes_ =
+        SMC_TRY(Nodes::create(loop_, config_, [this](Json event) { publish(std::move(event)); }));
     return {};
 }
 
@@ -165,7 +165,8 @@ void Daemon::add_configured(const ExportConfig& wanted)
     }
     configured_.insert_or_assign(wanted.name, wanted);
     log::info("exported {}, {} bytes", info->name, info->size);
-    publish({{"kind", "export"}, {"name", info->name}, {"node", config_.node}, {"state", "exported"}});
+    publish(
+        {{"kind", "export"}, {"name", info->name}, {"node", config_.node}, {"state", "exported"}});
 }
 
 void Daemon::remove_configured(const std::string& name, std::function<void()> then)
@@ -174,7 +175,8 @@ void Daemon::remove_configured(const std::string& name, std::function<void()> th
     target_->remove_export(name, [this, name, then = std::move(then)](const Result<void>& result) {
         if (!result)
             log::warn("export {}: {}", name, result.error().what);
-        publish({{"kind", "export"}, {"name", name}, {"node", config_.node}, {"state", "unexported"}});
+        publish(
+            {{"kind", "export"}, {"name", name}, {"node", config_.node}, {"state", "unexported"}});
         then();
     });
 }

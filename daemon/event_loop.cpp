@@ -39,10 +39,8 @@ struct EventLoop::Source::Impl {
     // its own Source.
     std::shared_ptr<FdCallback> callback;
 
-    explicit Impl(FdCallback function)
-        : callback(std::make_shared<FdCallback>(std::move(function)))
-    {
-    }
+    explicit Impl(FdCallback function) : callback(std::make_shared<FdCallback>(std::move(function)))
+    {}
     Impl(const Impl&) = delete;
     Impl& operator=(const Impl&) = delete;
     ~Impl()
@@ -131,8 +129,8 @@ Result<void> EventLoop::init()
     posted_event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!posted_event_)
         return fail_errno(errno, "eventfd");
-    posted_source_ = SMC_TRY(
-        add_fd(posted_event_.get(), EPOLLIN, [this](std::uint32_t) { drain_posted(); }));
+    posted_source_ =
+        SMC_TRY(add_fd(posted_event_.get(), EPOLLIN, [this](std::uint32_t) { drain_posted(); }));
     return {};
 }
 

@@ -25,8 +25,8 @@ Result<std::unique_ptr<KernelLink>> KernelLink::create(EventLoop& loop, KernelEv
     std::unique_ptr<KernelLink> link(new KernelLink(loop, events));
     link->watch_.emplace(SMC_TRY(kernel::FamilyWatch::open()));
     auto* raw = link.get();
-    link->watch_source_ = SMC_TRY(loop.add_fd(link->watch_->fd(), EPOLLIN,
-                                              [raw](std::uint32_t) { raw->on_family(); }));
+    link->watch_source_ = SMC_TRY(
+        loop.add_fd(link->watch_->fd(), EPOLLIN, [raw](std::uint32_t) { raw->on_family(); }));
     link->retry_timer_ = loop.add_timer(Milliseconds(-1), [raw] { raw->try_up(); });
     loop.defer([raw, alive = std::weak_ptr(link->alive_)] {
         if (!alive.expired())
@@ -76,10 +76,10 @@ Result<void> KernelLink::bring_up()
     auto upcalls = SMC_TRY(GenlSocket::open());
     SMC_TRY(upcalls.call(upcalls.request(SMCFS_CMD_DAEMON_HELLO)));
     SMC_TRY(upcalls.set_nonblocking());
-    auto upcall_source = SMC_TRY(
-        loop_.add_fd(upcalls.fd(), EPOLLIN, [this](std::uint32_t) { on_upcalls(); }));
-    event_source_ = SMC_TRY(
-        loop_.add_fd(events.fd(), EPOLLIN, [this](std::uint32_t) { on_events(); }));
+    auto upcall_source =
+        SMC_TRY(loop_.add_fd(upcalls.fd(), EPOLLIN, [this](std::uint32_t) { on_upcalls(); }));
+    event_source_ =
+        SMC_TRY(loop_.add_fd(events.fd(), EPOLLIN, [this](std::uint32_t) { on_events(); }));
     upcall_source_ = std::move(upcall_source);
     upcalls_.emplace(std::move(upcalls));
     event_socket_.emplace(std::move(events));
@@ -102,8 +102,9 @@ void KernelLink::go_down(const std::string& why)
 
 void KernelLink::on_upcalls()
 {
-    const auto result = upcalls_->receive(
-        [this](std::uint8_t cmd, const Attributes& attributes) { dispatch_upcall(cmd, attributes); });
+    const auto result = upcalls_->receive([this](std::uint8_t cmd, const Attributes& attributes) {
+        dispatch_upcall(cmd, attributes);
+    });
     // The kernel lets the asker know when an upcall does not get through.
     if (!result && result.error().code == ENOBUFS)
         log::warn("more upcalls of the kernel than could be read: some first uses fail");
@@ -133,8 +134,7 @@ void KernelLink::dispatch_upcall(std::uint8_t cmd, const Attributes& a)
         events_.upcall_list(a.text(SMCFS_A_NODE), a.u64(SMCFS_A_COOKIE));
         break;
     case SMCFS_CMD_UPCALL_WRITER:
-        events_.upcall_writer(a.u64(SMCFS_A_REGION_ID), a.text(SMCFS_A_NODE),
-                              a.text(SMCFS_A_NAME));
+        events_.upcall_writer(a.u64(SMCFS_A_REGION_ID), a.text(SMCFS_A_NODE), a.text(SMCFS_A_NAME));
         break;
     case SMCFS_CMD_UPCALL_WRITER_RELEASE:
         events_.upcall_writer_release(a.u64(SMCFS_A_REGION_ID), a.text(SMCFS_A_NODE),

@@ -79,7 +79,8 @@ int run(int argc, char** argv)
         ->capture_default_str();
     app.add_flag("--check-config", arguments.check_config,
                  "Report every mistake in the configuration and exit");
-    app.add_flag_callback("--foreground", [] {}, "Accepted for convenience: smcfsd never goes to the background");
+    app.add_flag_callback(
+        "--foreground", [] {}, "Accepted for convenience: smcfsd never goes to the background");
     app.set_version_flag("--version", "smcfsd " SMC_VERSION);
     try { // CLI11 reports by exception
         app.parse(argc, argv);

@@ -22,8 +22,8 @@ constexpr unsigned bit(SessionPhase phase)
 
 // From each phase, where it may go.
 constexpr std::array<unsigned, 8> kNext = {
-    /* idle */ bit(SessionPhase::linking) | bit(SessionPhase::opening) |
-        bit(SessionPhase::live) | bit(SessionPhase::deleting) | bit(SessionPhase::closing),
+    /* idle */ bit(SessionPhase::linking) | bit(SessionPhase::opening) | bit(SessionPhase::live) |
+        bit(SessionPhase::deleting) | bit(SessionPhase::closing),
     /* linking */ bit(SessionPhase::opening) | bit(SessionPhase::closing) |
         bit(SessionPhase::waiting) | bit(SessionPhase::idle),
     /* opening */ bit(SessionPhase::connecting) | bit(SessionPhase::waiting) |
@@ -61,8 +61,7 @@ SessionKeeper::SessionKeeper(std::string node, NodePort& port, SessionListener& 
                              ClientTimes times)
     : node_(std::move(node)), port_(port), listener_(listener), times_(times),
       backoff_(times.retry_first, times.retry_cap)
-{
-}
+{}
 
 // The only writer of phase_.
 void SessionKeeper::set_phase(SessionPhase next)
@@ -161,10 +160,9 @@ void SessionKeeper::note_window(const Error& error)
     if (window_reported_ || now - failing_since_ < times_.retry_window)
         return;
     window_reported_ = true;
-    log::error("no session with {} for {} s: {}; still trying, since regions of it are attached",
-               node_,
-               std::chrono::duration_cast<std::chrono::seconds>(now - failing_since_).count(),
-               error.what);
+    log::error(
+        "no session with {} for {} s: {}; still trying, since regions of it are attached", node_,
+        std::chrono::duration_cast<std::chrono::seconds>(now - failing_since_).count(), error.what);
 }
 
 // Of connecting and live: the kernel is to destroy the QPs, then the target.
@@ -344,7 +342,8 @@ void SessionKeeper::try_address()
     if (address_ >= addresses_) // the target offers fewer than a moment ago
         address_ = 0;
     const auto address = offer_->addresses[address_];
-    const auto timeout = std::max(Milliseconds(500), times_.connect / static_cast<long>(addresses_));
+    const auto timeout =
+        std::max(Milliseconds(500), times_.connect / static_cast<long>(addresses_));
     set_phase(SessionPhase::connecting);
     if (auto result = port_.kernel_connect(current_, *offer_, address, timeout); !result)
         lose({result.error().code,
@@ -378,8 +377,8 @@ void SessionKeeper::on_adopted(SessionId session, const Result<void>& result)
         return;
     }
     if (!result && port_.link_up()) {
-        lose({result.error().code, fmt::format("{} does not know the session: {}", node_,
-                                               result.error().what)});
+        lose({result.error().code,
+              fmt::format("{} does not know the session: {}", node_, result.error().what)});
         return;
     }
     if (!result)
@@ -413,7 +412,8 @@ void SessionKeeper::on_kernel_event(const KernelSession& event)
         const auto what = event.reason.empty() ? "the RDMA connection failed" : event.reason;
         lose({event.error != 0 ? event.error : ECONNRESET,
               phase_ == SessionPhase::connecting && offer_
-                  ? fmt::format("RDMA address {} of {}: {}", offer_->addresses[address_], node_, what)
+                  ? fmt::format("RDMA address {} of {}: {}", offer_->addresses[address_], node_,
+                                what)
                   : fmt::format("the session with {} was lost: {}", node_, what)});
     }
 }

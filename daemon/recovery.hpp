@@ -111,9 +111,9 @@ private:
     std::optional<SessionOffer> offer_;
     std::size_t address_ = 0;   // of the offer, which one is tried
     std::size_t addresses_ = 0; // how many the last offer had
-    bool adopted_ = true;     // the target knows the control connection of the current session
+    bool adopted_ = true;       // the target knows the control connection of the current session
     Milliseconds linger_{1000}; // an unneeded session is kept so long
-    bool lingering_ = false;  // live, not needed, the timer runs
+    bool lingering_ = false;    // live, not needed, the timer runs
     NodePort::Clock::time_point live_since_{};
     NodePort::Clock::time_point failing_since_{};
     bool failing_ = false;

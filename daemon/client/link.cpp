@@ -72,10 +72,12 @@ void Link::on_connected(Result<Fd> socket)
         return;
     }
     channel_ = std::move(*channel);
-    channel_->call(
-        "peer.hello",
-        {{"version", kProtocolVersion}, {"node", context_.node}, {"software", "smcfsd " SMC_VERSION}},
-        context_.connect_timeout, [this](const Result<Json>& answer) { on_hello(answer); });
+    channel_->call("peer.hello",
+                   {{"version", kProtocolVersion},
+                    {"node", context_.node},
+                    {"software", "smcfsd " SMC_VERSION}},
+                   context_.connect_timeout,
+                   [this](const Result<Json>& answer) { on_hello(answer); });
 }
 
 void Link::on_hello(const Result<Json>& answer)
@@ -83,9 +85,8 @@ void Link::on_hello(const Result<Json>& answer)
     if (state_ != State::connecting)
         return;
     if (!answer) {
-        fail_connect({answer.error().code,
-                      fmt::format("{} port {}: {}", peer_.address, peer_.port,
-                                  answer.error().what)});
+        fail_connect({answer.error().code, fmt::format("{} port {}: {}", peer_.address, peer_.port,
+                                                       answer.error().what)});
         return;
     }
     remote_name_ = printable(get_string(*answer, "node").value_or(""));
@@ -112,8 +113,8 @@ void Link::fail_connect(const Error& error)
 
 void Link::on_end(const Error& error)
 {
-    const Error named{error.code, fmt::format("control connection to {}: {}", peer_.name,
-                                              error.what)};
+    const Error named{error.code,
+                      fmt::format("control connection to {}: {}", peer_.name, error.what)};
     if (state_ == State::connecting) {
         fail_connect(named);
         return;

@@ -31,7 +31,8 @@ Result<void> no_value(const Result<Json>& answer)
     return answer ? Result<void>() : Result<void>(tl::unexpected<Error>(answer.error()));
 }
 
-template <class T, class Read> Result<T> read_answer(const Result<Json>& answer, Read read)
+template <class T, class Read>
+Result<T> read_answer(const Result<Json>& answer, Read read)
 {
     return answer ? read(*answer) : Result<T>(tl::unexpected<Error>(answer.error()));
 }
@@ -150,8 +151,7 @@ void Node::list(Memory memory, std::function<void(Result<Names>)> done)
     });
 }
 
-void Node::list_page(const std::string& after, Names names,
-                     std::function<void(Result<Names>)> done)
+void Node::list_page(const std::string& after, Names names, std::function<void(Result<Names>)> done)
 {
     Json body = Json::object();
     if (!after.empty())
@@ -286,8 +286,7 @@ Result<void> Node::kernel_delete(SessionId session)
     return context_.kernel.session_del(session);
 }
 
-Result<RegionId> Node::kernel_attach(SessionId session, const std::string& name,
-                                     const Grant& grant)
+Result<RegionId> Node::kernel_attach(SessionId session, const std::string& name, const Grant& grant)
 {
     const auto region = SMC_TRY(context_.kernel.region_attach({peer_.name, name, session, grant}));
     std::optional<bool> cto;
@@ -314,14 +313,13 @@ void Node::kernel_bind_fail(const std::string& name, int error)
 
 void Node::kernel_revoke(RegionId region)
 {
-    context_.kernel.region_revoke(
-        region, [name = peer_.name, region](const Result<std::uint64_t>& result) {
-            if (!result && result.error().code != ENOENT)
-                log::error("region {} of {} cannot be revoked: {}", region, name,
-                           result.error().what);
-            else if (result && *result > 0)
-                log::warn("region {} of {}: {} bytes were discarded", region, name, *result);
-        });
+    context_.kernel.region_revoke(region, [name = peer_.name,
+                                           region](const Result<std::uint64_t>& result) {
+        if (!result && result.error().code != ENOENT)
+            log::error("region {} of {} cannot be revoked: {}", region, name, result.error().what);
+        else if (result && *result > 0)
+            log::warn("region {} of {}: {} bytes were discarded", region, name, *result);
+    });
 }
 
 void Node::kernel_writer_result(RegionId region, int error)

@@ -83,8 +83,7 @@ public:
 private:
     void call_named(std::string_view type, SessionId session, const std::string& name,
                     Channel::Answer answer);
-    void list_page(const std::string& after, Names names,
-                   std::function<void(Result<Names>)> done);
+    void list_page(const std::string& after, Names names, std::function<void(Result<Names>)> done);
     void publish_state(const std::string& reason);
     [[nodiscard]] EventLoop::Source& timer(Timer which);
 

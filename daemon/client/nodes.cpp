@@ -53,8 +53,7 @@ Json text_or_null(const std::string& text)
 
 } // namespace
 
-Result<std::unique_ptr<Nodes>> Nodes::create(EventLoop& loop, const Config& config,
-                                             Publish publish)
+Result<std::unique_ptr<Nodes>> Nodes::create(EventLoop& loop, const Config& config, Publish publish)
 {
     std::unique_ptr<Nodes> nodes(new Nodes(loop, config, std::move(publish)));
     nodes->kernel_ = SMC_TRY(KernelLink::create(loop, *nodes));
@@ -128,8 +127,7 @@ void Nodes::remove_unused()
         const auto found = config_.peers.find(name);
         const bool same = found != config_.peers.end() && found->second == node->peer();
         const auto& binder = node->binder();
-        return !same && !binder.has_regions() &&
-               binder.keeper().phase() == SessionPhase::idle;
+        return !same && !binder.has_regions() && binder.keeper().phase() == SessionPhase::idle;
     });
 }
 
@@ -139,8 +137,8 @@ void Nodes::attach(const Attach& what, Done<RegionId> done)
 {
     auto* node = get(what.node);
     if (node == nullptr) {
-        done(fail(ENOENT, fmt::format("{} is no peer: add it to peers in {}", what.node,
-                                      config_.path)));
+        done(fail(ENOENT,
+                  fmt::format("{} is no peer: add it to peers in {}", what.node, config_.path)));
         return;
     }
     if (!kernel_->up()) {
@@ -181,12 +179,12 @@ Json Nodes::peers_json() const
     Json peers = Json::array();
     const auto add = [&peers](const PeerConfig& peer, const Node* node) {
         const auto state = node != nullptr ? node->link().state() : Link::State::idle;
-        peers.push_back({{"node", peer.name},
-                         {"address", peer.address},
-                         {"state", to_string(state)},
-                         {"error", node != nullptr ? text_or_null(node->link().error()) : Json()},
-                         {"since_s", node != nullptr ? Json(node->link().seconds_in_state())
-                                                     : Json()}});
+        peers.push_back(
+            {{"node", peer.name},
+             {"address", peer.address},
+             {"state", to_string(state)},
+             {"error", node != nullptr ? text_or_null(node->link().error()) : Json()},
+             {"since_s", node != nullptr ? Json(node->link().seconds_in_state()) : Json()}});
     };
     for (const auto& [name, peer] : config_.peers)
         add(peer, existing(name));
@@ -329,8 +327,7 @@ void Nodes::upcall_writer(RegionId region, const std::string& node, const std::s
         log::debug("region {}: {}", region, result.error().what);
 }
 
-void Nodes::upcall_writer_release(RegionId region, const std::string& node,
-                                  const std::string& name)
+void Nodes::upcall_writer_release(RegionId region, const std::string& node, const std::string& name)
 {
     if (auto* found = existing(node))
         found->binder().on_writer_unwanted(region, name);
@@ -359,8 +356,7 @@ void Nodes::shut_down(Milliseconds timeout, std::function<void()> done)
                     if (!result)
                         log::info("{}:{} stays attached: {}", node, region, result.error().what);
                     else if (found != nullptr) // the event that says so may not be here yet
-                        found->binder().on_region_event(
-                            {id, node, region, SMCFS_REGION_FAILED});
+                        found->binder().on_region_event({id, node, region, SMCFS_REGION_FAILED});
                     --detaching_;
                     check_shut_down();
                 });

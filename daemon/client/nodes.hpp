@@ -65,8 +65,7 @@ public:
 private:
     Nodes(EventLoop& loop, const Config& config, Publish publish)
         : loop_(loop), config_(config), publish_(std::move(publish)), resolver_(loop)
-    {
-    }
+    {}
     void sync_peers();
     void remove_unused();
     void adopt_all();

@@ -95,8 +95,8 @@ void read_retry(TableReader reader, RetryConfig& out)
 void read_limits(TableReader reader, LimitConfig& out)
 {
     constexpr std::int64_t kConnectionsMax = 65536;
-    reader.assign(out.control_connections, reader.integer("control_connections", 1,
-                                                          kConnectionsMax));
+    reader.assign(out.control_connections,
+                  reader.integer("control_connections", 1, kConnectionsMax));
     reader.assign(out.local_connections, reader.integer("local_connections", 1, kConnectionsMax));
     reader.assign(out.local_connections_per_uid,
                   reader.integer("local_connections_per_uid", 1, kConnectionsMax));
@@ -138,11 +138,11 @@ void read_peer(TableReader reader, Config& config, std::set<std::string>& seen)
     if (auto valid = check_node_name(peer.name); !peer.name.empty() && !valid)
         reader.issue("name", valid.error().what);
     if (!peer.name.empty() && !seen.insert(peer.name).second)
-        reader.issue("name", fmt::format("\"{}\" has a [[peer]] table already: merge the two",
-                                         peer.name));
+        reader.issue("name",
+                     fmt::format("\"{}\" has a [[peer]] table already: merge the two", peer.name));
     peer.address = reader.string("address").value_or(peer.name);
-    if (peer.address.size() > kHostNameMax || peer.address.find_first_of(" \t\n/") !=
-                                                  peer.address.npos)
+    if (peer.address.size() > kHostNameMax ||
+        peer.address.find_first_of(" \t\n/") != peer.address.npos)
         reader.issue("address", "is no host name and no IPv4 or IPv6 address");
     reader.assign(peer.port, reader.integer("port", 1, kPortMax));
     peer.rdma_addresses = ip_addresses(reader, "rdma_addresses");

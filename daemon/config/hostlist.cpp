@@ -37,8 +37,7 @@ Result<void> expand_range(std::string_view range, std::string_view text,
     const auto dash = range.find('-');
     const auto first_digits = range.substr(0, dash);
     const auto first = SMC_TRY(number(first_digits, text));
-    const auto last =
-        dash == range.npos ? first : SMC_TRY(number(range.substr(dash + 1), text));
+    const auto last = dash == range.npos ? first : SMC_TRY(number(range.substr(dash + 1), text));
     if (last < first)
         return malformed(text, fmt::format("the range \"{}\" runs backwards", range));
     for (const auto& prefix : prefixes) {
@@ -87,8 +86,7 @@ Result<std::vector<std::string>> expand_pattern(std::string_view pattern, std::s
         const auto close = pattern.find(']', open);
         if (close == pattern.npos)
             return malformed(text, "a '[' without ']'");
-        names = SMC_TRY(
-            expand_brackets(pattern.substr(open + 1, close - open - 1), text, names));
+        names = SMC_TRY(expand_brackets(pattern.substr(open + 1, close - open - 1), text, names));
         pattern.remove_prefix(close + 1);
     }
     return names;

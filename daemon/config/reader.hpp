@@ -35,8 +35,7 @@ public:
     // title as in the file: "[control]", or "" for the top.
     TableReader(const toml::table& table, std::string title, IssueList& issues)
         : table_(table), title_(std::move(title)), issues_(issues)
-    {
-    }
+    {}
 
     std::optional<std::string> string(std::string_view key);
     std::optional<bool> boolean(std::string_view key);
@@ -59,7 +58,8 @@ public:
     // After the last key was read: reports the others.
     void finish();
 
-    template <class T> void assign(T& target, std::optional<std::int64_t> value)
+    template <class T>
+    void assign(T& target, std::optional<std::int64_t> value)
     {
         if (value)
             target = static_cast<T>(*value);

@@ -29,8 +29,7 @@ struct Channel::Responder::State {
 
 Channel::Responder::Responder(std::weak_ptr<Channel> channel, std::uint64_t id)
     : state_(std::make_shared<State>(std::move(channel), id))
-{
-}
+{}
 
 void Channel::Responder::ok(Json result) const
 {
@@ -47,10 +46,10 @@ Result<std::shared_ptr<Channel>> Channel::create(EventLoop& loop, Fd socket,
 {
     std::shared_ptr<Channel> channel(new Channel(loop, std::move(seal), std::move(callbacks)));
     auto* raw = channel.get();
-    channel->stream_ = SMC_TRY(
-        Stream::create(loop, std::move(socket),
-                       {[raw](const std::string& frame) { raw->on_frame(frame); },
-                        [raw](const Error& error) { raw->end(error); }}));
+    channel->stream_ =
+        SMC_TRY(Stream::create(loop, std::move(socket),
+                               {[raw](const std::string& frame) { raw->on_frame(frame); },
+                                [raw](const Error& error) { raw->end(error); }}));
     return channel;
 }
 
@@ -59,9 +58,9 @@ Channel::~Channel() = default;
 void Channel::call(std::string_view type, Json body, Milliseconds timeout, Answer answer)
 {
     if (ended_ || calls_.size() >= kCallsMax) {
-        Error error = ended_ ? Error{ECONNRESET, "the connection has ended"}
-                             : Error{EBUSY, fmt::format("{} requests wait for an answer already",
-                                                        kCallsMax)};
+        Error error =
+            ended_ ? Error{ECONNRESET, "the connection has ended"}
+                   : Error{EBUSY, fmt::format("{} requests wait for an answer already", kCallsMax)};
         loop_.defer([answer = std::move(answer), error = std::move(error)] {
             answer(tl::unexpected<Error>(error));
         });
@@ -69,8 +68,8 @@ void Channel::call(std::string_view type, Json body, Milliseconds timeout, Answe
     }
     const auto id = next_id_++;
     auto timer = loop_.add_timer(timeout, [this, id, type = std::string(type), timeout] {
-        finish_call(id, fail(ETIMEDOUT, fmt::format("no answer to {} within {} ms", type,
-                                                    timeout.count())));
+        finish_call(id, fail(ETIMEDOUT,
+                             fmt::format("no answer to {} within {} ms", type, timeout.count())));
     });
     calls_.emplace(id, Call{std::move(answer), std::move(timer)});
     send(make_request(id, type, std::move(body)));
@@ -165,8 +164,8 @@ void Channel::reply(std::uint64_t id, const Json& message)
     const auto text = seal_->wrap(dump(message));
     if (text && stream_->send(*text))
         return;
-    const Error error = text ? Error{EMSGSIZE, "the answer does not fit into a frame"}
-                             : text.error();
+    const Error error =
+        text ? Error{EMSGSIZE, "the answer does not fit into a frame"} : text.error();
     const auto fallback = seal_->wrap(dump(make_error_reply(id, error)));
     if (!fallback || !stream_->send(*fallback))
         log::error("an answer could not be sent: {}", error.what);

@@ -22,7 +22,7 @@ namespace smc {
 
 class Channel : public std::enable_shared_from_this<Channel> {
 public:
-    static constexpr std::size_t kCallsMax = 1024;  // of ours that wait for an answer
+    static constexpr std::size_t kCallsMax = 1024; // of ours that wait for an answer
     static constexpr std::size_t kServingMax = 64; // of theirs; further ones are not read
 
     using Answer = std::function<void(Result<Json>)>;
@@ -34,7 +34,8 @@ public:
         Responder(std::weak_ptr<Channel> channel, std::uint64_t id);
         void ok(Json result = Json::object()) const;
         void error(const Error& error) const;
-        template <class T> void from(const Result<T>& result, Json json) const
+        template <class T>
+        void from(const Result<T>& result, Json json) const
         {
             if (result)
                 ok(std::move(json));
@@ -60,8 +61,7 @@ public:
     };
 
     static Result<std::shared_ptr<Channel>> create(EventLoop& loop, Fd socket,
-                                                   std::unique_ptr<Seal> seal,
-                                                   Callbacks callbacks);
+                                                   std::unique_ptr<Seal> seal, Callbacks callbacks);
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
     ~Channel();
@@ -87,8 +87,7 @@ private:
 
     Channel(EventLoop& loop, std::unique_ptr<Seal> seal, Callbacks callbacks)
         : loop_(loop), seal_(std::move(seal)), callbacks_(std::move(callbacks))
-    {
-    }
+    {}
     void on_frame(const std::string& frame);
     void on_message(const Json& object);
     void serve(Envelope envelope, Json body);

@@ -29,8 +29,8 @@ Result<std::optional<std::string>> FrameDecoder::next()
         std::memcpy(&length, rest.data(), kFrameHeaderBytes);
         length = be32toh(length);
         if (length == 0 || length > kFrameMax)
-            return fail(EPROTO, fmt::format("a frame of {} bytes: 1 to {} are allowed", length,
-                                            kFrameMax));
+            return fail(EPROTO,
+                        fmt::format("a frame of {} bytes: 1 to {} are allowed", length, kFrameMax));
         if (rest.size() - kFrameHeaderBytes >= length) {
             start_ += kFrameHeaderBytes + length;
             return std::string(rest.substr(kFrameHeaderBytes, length));

@@ -75,11 +75,11 @@ void PeerServer::accept(Fd socket, const std::string& from)
     }
     configure_tcp(socket.get(), kDeadAfter);
     const auto id = next_id_++;
-    auto channel = Channel::create(
-        loop_, std::move(socket), make_seal(config_.control, SealSide::acceptor),
-        {[this, id](const Request& request) { on_request(id, request); },
-         {},
-         [this, id](const Error& error) { on_end(id, error); }});
+    auto channel =
+        Channel::create(loop_, std::move(socket), make_seal(config_.control, SealSide::acceptor),
+                        {[this, id](const Request& request) { on_request(id, request); },
+                         {},
+                         [this, id](const Error& error) { on_end(id, error); }});
     if (!channel) {
         log::error("a control connection from {}: {}", from, channel.error().what);
         return;
@@ -189,10 +189,10 @@ void PeerServer::hello(Connection& connection, const Request& request)
         return;
     }
     if (*version != kProtocolVersion) {
-        request.responder.error({EPROTONOSUPPORT,
-                                 fmt::format("protocol version {} is not supported, {} is: update "
-                                             "smcfsd on one of the nodes",
-                                             *version, kProtocolVersion)});
+        request.responder.error(
+            {EPROTONOSUPPORT, fmt::format("protocol version {} is not supported, {} is: update "
+                                          "smcfsd on one of the nodes",
+                                          *version, kProtocolVersion)});
         return;
     }
     connection.node = *node;
@@ -259,10 +259,9 @@ void PeerServer::session_close(Connection& connection, const Request& request)
         owners_.erase(owner);
     }
     connection.sessions.erase(*session);
-    target_->session_close(*session,
-                           [responder = request.responder](const Result<void>& result) {
-                               responder.from(result, Json::object());
-                           });
+    target_->session_close(*session, [responder = request.responder](const Result<void>& result) {
+        responder.from(result, Json::object());
+    });
 }
 
 void PeerServer::session_adopt(Connection& connection, const Request& request)

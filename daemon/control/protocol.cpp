@@ -11,7 +11,7 @@
 namespace smc {
 namespace {
 
-constexpr std::size_t kAddressesMax = 16;   // of one offer
+constexpr std::size_t kAddressesMax = 16;    // of one offer
 constexpr std::size_t kPageBytesMax = 32768; // of names: sealed it still fits into a frame
 constexpr std::uint64_t kModeMax = 0777;
 
@@ -196,9 +196,8 @@ Json to_json(const SessionInfo& info)
 
 Json to_json(const RdmaPortInfo& info)
 {
-    return {{"device", info.device},         {"port", info.port},
-            {"state", info.state},           {"link_layer", info.link_layer},
-            {"mtu", info.mtu_bytes},         {"windows", info.windows},
+    return {{"device", info.device},         {"port", info.port},     {"state", info.state},
+            {"link_layer", info.link_layer}, {"mtu", info.mtu_bytes}, {"windows", info.windows},
             {"addresses", info.addresses}};
 }
 

@@ -61,8 +61,8 @@ Result<std::string> encode(const std::string& socket, std::string_view payload)
     if (munge_ctx_set(context.get(), MUNGE_OPT_UID_RESTRICTION, ::geteuid()) != EMUNGE_SUCCESS)
         return fail(EIO, fmt::format("munge: {}", munge_ctx_strerror(context.get())));
     char* credential = nullptr;
-    const auto error = munge_encode(&credential, context.get(), payload.data(),
-                                    static_cast<int>(payload.size()));
+    const auto error =
+        munge_encode(&credential, context.get(), payload.data(), static_cast<int>(payload.size()));
     const std::unique_ptr<char, FreeDeleter> owner(credential);
     if (error != EMUNGE_SUCCESS)
         return fail(EACCES, fmt::format("munge cannot seal a message: {}; {}",
@@ -78,8 +78,7 @@ Result<std::string> decode(const std::string& socket, std::string_view credentia
     int length = 0;
     uid_t uid = 0;
     gid_t gid = 0;
-    const auto error =
-        munge_decode(text.c_str(), context.get(), &payload, &length, &uid, &gid);
+    const auto error = munge_decode(text.c_str(), context.get(), &payload, &length, &uid, &gid);
     const std::unique_ptr<void, FreeDeleter> owner(payload);
     if (error != EMUNGE_SUCCESS)
         return fail(EACCES, fmt::format("munge refuses a message: {}; {}", munge_strerror(error),
@@ -123,8 +122,7 @@ public:
         }
         if (connection != std::string_view(connection_->data(), connection_->size()))
             return fail(EACCES, "a sealed message belongs to another connection");
-        const auto other =
-            side_ == SealSide::initiator ? SealSide::acceptor : SealSide::initiator;
+        const auto other = side_ == SealSide::initiator ? SealSide::acceptor : SealSide::initiator;
         if (std::string_view(payload).substr(kConnectionBytes, kNumberBytes) !=
             number(other, received_))
             return fail(EACCES, "a sealed message is out of order");

@@ -18,9 +18,9 @@ constexpr std::size_t kReadBytes = 65536; // at a time, so that no stream holds 
 Result<std::unique_ptr<Stream>> Stream::create(EventLoop& loop, Fd socket, Callbacks callbacks)
 {
     std::unique_ptr<Stream> stream(new Stream(loop, std::move(socket), std::move(callbacks)));
-    stream->source_ =
-        SMC_TRY(loop.add_fd(stream->socket_.get(), EPOLLIN,
-                            [raw = stream.get()](std::uint32_t revents) { raw->on_ready(revents); }));
+    stream->source_ = SMC_TRY(
+        loop.add_fd(stream->socket_.get(), EPOLLIN,
+                    [raw = stream.get()](std::uint32_t revents) { raw->on_ready(revents); }));
     return stream;
 }
 

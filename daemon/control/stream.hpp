@@ -50,8 +50,7 @@ public:
 private:
     Stream(EventLoop& loop, Fd socket, Callbacks callbacks)
         : loop_(loop), socket_(std::move(socket)), callbacks_(std::move(callbacks))
-    {
-    }
+    {}
     void on_ready(std::uint32_t revents);
     void read_some();
     Result<std::size_t> receive(std::string& into);

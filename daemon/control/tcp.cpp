@@ -84,8 +84,8 @@ TcpConnect::TcpConnect(EventLoop& loop, Resolver& resolver, To to, Done done)
     : loop_(loop), to_(std::move(to)), done_(std::move(done))
 {
     deadline_ = loop_.add_timer(to_.timeout, [this] {
-        finish(fail(ETIMEDOUT, fmt::format("{} port {}: {}", to_.host, to_.port,
-                                           explain(ETIMEDOUT))));
+        finish(
+            fail(ETIMEDOUT, fmt::format("{} port {}: {}", to_.host, to_.port, explain(ETIMEDOUT))));
     });
     resolver.resolve(to_.host, to_.port,
                      [this, alive = std::weak_ptr(alive_)](Result<std::vector<SocketAddress>> r) {
@@ -112,24 +112,24 @@ void TcpConnect::try_next()
     socket_.reset();
     while (next_ < addresses_.size()) {
         const auto& address = addresses_[next_++];
-        socket_ = Fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                              0));
+        socket_ =
+            Fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
         const auto* generic = reinterpret_cast<const sockaddr*>(&address.storage);
         if (!socket_ ||
             (::connect(socket_.get(), generic, address.length) != 0 && errno != EINPROGRESS)) {
             attempt_failed(errno);
             continue;
         }
-        auto source = loop_.add_fd(socket_.get(), EPOLLOUT, [this](std::uint32_t) {
-            on_writable();
-        });
+        auto source =
+            loop_.add_fd(socket_.get(), EPOLLOUT, [this](std::uint32_t) { on_writable(); });
         if (!source) {
             last_error_ = source.error();
             continue;
         }
         source_ = std::move(*source);
         // A dead first address leaves time for the second.
-        const auto share = std::max(kAttemptMin, to_.timeout / static_cast<long>(addresses_.size()));
+        const auto share =
+            std::max(kAttemptMin, to_.timeout / static_cast<long>(addresses_.size()));
         attempt_timer_ = loop_.add_timer(share, [this] {
             attempt_failed(ETIMEDOUT);
             try_next();
@@ -197,8 +197,8 @@ Result<void> TcpListener::listen_on(const SocketAddress& address, const std::str
 {
     const auto port = ntohs(reinterpret_cast<const sockaddr_in&>(address.storage).sin_port);
     const auto failed = [&](int code) {
-        return fail(code, fmt::format("cannot listen on {} port {}: {}", text, port,
-                                      std::strerror(code)));
+        return fail(
+            code, fmt::format("cannot listen on {} port {}: {}", text, port, std::strerror(code)));
     };
     Fd socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket)
@@ -207,8 +207,7 @@ Result<void> TcpListener::listen_on(const SocketAddress& address, const std::str
     if (address.storage.ss_family == AF_INET6)
         set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, text == "::" ? 0 : 1);
     const auto* generic = reinterpret_cast<const sockaddr*>(&address.storage);
-    if (::bind(socket.get(), generic, address.length) != 0 ||
-        ::listen(socket.get(), kBacklog) != 0)
+    if (::bind(socket.get(), generic, address.length) != 0 || ::listen(socket.get(), kBacklog) != 0)
         return failed(errno);
     const int fd = socket.get();
     sources_.push_back(

@@ -101,8 +101,7 @@ public:
 private:
     explicit TcpListener(EventLoop& loop, Accepted accepted)
         : loop_(loop), accepted_(std::move(accepted))
-    {
-    }
+    {}
     Result<void> listen_on(const SocketAddress& address, const std::string& text);
     void accept_some(int fd);
 

@@ -29,8 +29,7 @@ class RateLimit {
 public:
     RateLimit(unsigned burst, std::chrono::milliseconds interval)
         : burst_(burst), interval_(interval)
-    {
-    }
+    {}
     // True when the caller may log now.
     bool allow();
     // How many calls were refused since the last one that was allowed.

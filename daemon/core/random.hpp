@@ -12,7 +12,8 @@
 
 namespace smc {
 
-template <std::size_t N> std::array<char, N> random_array()
+template <std::size_t N>
+std::array<char, N> random_array()
 {
     static_assert(N <= 256, "getrandom is not interrupted up to this size");
     std::array<char, N> bytes{};

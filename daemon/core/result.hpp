@@ -21,7 +21,8 @@ struct [[nodiscard]] Error {
     std::string what;
 };
 
-template <class T> using Result = tl::expected<T, Error>;
+template <class T>
+using Result = tl::expected<T, Error>;
 
 inline tl::unexpected<Error> fail(int code, std::string what)
 {
@@ -37,7 +38,8 @@ inline tl::unexpected<Error> fail_errno(int code, std::string what)
 }
 
 namespace detail {
-template <class T> T take(Result<T>&& result)
+template <class T>
+T take(Result<T>&& result)
 {
     return std::move(*result);
 }

@@ -13,7 +13,7 @@
 namespace smc::kernel {
 namespace {
 
-constexpr int kReceiveBytes = 1 << 20; // upcalls and events that may wait for the loop
+constexpr int kReceiveBytes = 1 << 20;   // upcalls and events that may wait for the loop
 constexpr timeval kAnswerTimeout{30, 0}; // against waiting for ever for a broken kernel
 
 struct Free {
@@ -121,19 +121,19 @@ Result<Attributes> Attributes::parse(const nlmsghdr* header)
 std::uint64_t Attributes::u64(smcfs_attr type) const
 {
     return has(type) && nla_len(table_[type]) == sizeof(std::uint64_t) ? nla_get_u64(table_[type])
-                                                                      : 0;
+                                                                       : 0;
 }
 
 std::uint32_t Attributes::u32(smcfs_attr type) const
 {
     return has(type) && nla_len(table_[type]) == sizeof(std::uint32_t) ? nla_get_u32(table_[type])
-                                                                      : 0;
+                                                                       : 0;
 }
 
 std::uint8_t Attributes::u8(smcfs_attr type) const
 {
     return has(type) && nla_len(table_[type]) == sizeof(std::uint8_t) ? nla_get_u8(table_[type])
-                                                                     : 0;
+                                                                      : 0;
 }
 
 std::string Attributes::text(smcfs_attr type) const
@@ -160,9 +160,9 @@ Msg GenlSocket::request(smcfs_cmd cmd, int flags) const
     // Extents and names: up to what one attribute holds.
     constexpr std::size_t kMessageBytes = 80U << 10;
     Msg message(nlmsg_alloc_size(kMessageBytes));
-    if (!message || genlmsg_put(message.get(), NL_AUTO_PORT, NL_AUTO_SEQ, family_, 0,
-                                NLM_F_REQUEST | NLM_F_ACK | flags, cmd,
-                                SMCFS_GENL_VERSION) == nullptr)
+    if (!message ||
+        genlmsg_put(message.get(), NL_AUTO_PORT, NL_AUTO_SEQ, family_, 0,
+                    NLM_F_REQUEST | NLM_F_ACK | flags, cmd, SMCFS_GENL_VERSION) == nullptr)
         throw std::bad_alloc();
     return message;
 }

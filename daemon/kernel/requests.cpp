@@ -91,8 +91,9 @@ Result<std::vector<std::string>> KernelLink::peers()
     if (!up())
         return down();
     std::vector<std::string> peers;
-    SMC_TRY(call(requests_->request(SMCFS_CMD_PEER_GET, NLM_F_DUMP),
-                 [&](std::uint8_t, const Attributes& a) { peers.push_back(a.text(SMCFS_A_NODE)); }));
+    SMC_TRY(
+        call(requests_->request(SMCFS_CMD_PEER_GET, NLM_F_DUMP),
+             [&](std::uint8_t, const Attributes& a) { peers.push_back(a.text(SMCFS_A_NODE)); }));
     return peers;
 }
 

@@ -25,7 +25,8 @@ std::string timestamp()
 {
     const auto now = std::chrono::system_clock::now();
     const auto ms =
-        std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
+        std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() %
+        1000;
     return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
                        fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms);
 }
@@ -38,8 +39,8 @@ Result<std::unique_ptr<LocalServer>> LocalServer::create(EventLoop& loop, const 
     std::unique_ptr<LocalServer> server(new LocalServer(loop, path, limits, std::move(handler)));
     SMC_TRY(server->listen());
     auto* raw = server.get();
-    server->source_ = SMC_TRY(loop.add_fd(server->socket_.get(), EPOLLIN,
-                                          [raw](std::uint32_t) { raw->accept_some(); }));
+    server->source_ = SMC_TRY(
+        loop.add_fd(server->socket_.get(), EPOLLIN, [raw](std::uint32_t) { raw->accept_some(); }));
     return server;
 }
 
@@ -126,8 +127,8 @@ void LocalServer::accept_some()
     if (!channel)
         return;
     if (!admitted) {
-        (*channel)->notify("error", {{"errno", admitted.error().code},
-                                     {"error", admitted.error().what}});
+        (*channel)->notify("error",
+                           {{"errno", admitted.error().code}, {"error", admitted.error().what}});
         (*channel)->close();
         if (log_limit_.allow())
             log::warn("a local connection of uid {} is refused: {}", caller.uid,

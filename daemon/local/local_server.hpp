@@ -33,8 +33,8 @@ struct LocalRequest {
     std::string type;
     Json body;
     Channel::Responder responder;
-    std::function<Fd()> take_fd;          // the oldest descriptor that was passed
-    std::function<void()> subscribe;      // from now on this connection gets events
+    std::function<Fd()> take_fd;     // the oldest descriptor that was passed
+    std::function<void()> subscribe; // from now on this connection gets events
 };
 
 class LocalServer {
@@ -60,8 +60,7 @@ private:
 
     LocalServer(EventLoop& loop, std::string path, const LimitConfig& limits, Handler handler)
         : loop_(loop), path_(std::move(path)), limits_(limits), handler_(std::move(handler))
-    {
-    }
+    {}
     Result<void> listen();
     void accept_some();
     Result<void> admit(const Credentials& caller) const;

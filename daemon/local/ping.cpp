@@ -79,9 +79,8 @@ void Daemon::ping_control(const std::shared_ptr<Ping>& ping)
             ping_control(ping);
             return;
         }
-        ping->result["control_us"] = {{"min", ping->min_us},
-                                      {"avg", ping->sum_us / ping->count},
-                                      {"max", ping->max_us}};
+        ping->result["control_us"] = {
+            {"min", ping->min_us}, {"avg", ping->sum_us / ping->count}, {"max", ping->max_us}};
         if (ping->rdma)
             ping_rdma(ping);
         else
@@ -138,17 +137,17 @@ void Daemon::ping_probe(const std::shared_ptr<Ping>& ping, const ProbeOffer& off
                 ping->result["device"] = result->device;
                 ping->result["address"] = result->remote_address;
                 ping->result["mtu"] = result->mtu_bytes;
-                ping->result["rdma_us"] = {{"min", result->min_us},
-                                           {"avg", result->avg_us},
-                                           {"max", result->max_us}};
+                ping->result["rdma_us"] = {
+                    {"min", result->min_us}, {"avg", result->avg_us}, {"max", result->max_us}};
                 ping->result["bandwidth_mbps"] = result->bandwidth_mbps;
                 ping->responder.ok(ping->result);
             } else if (!ping->addresses.empty()) {
                 ping_rdma(ping); // tokens work once: with a new offer
             } else {
-                ping->responder.error({result.error().code,
-                                       fmt::format("the control path works, RDMA to {} does not: {}",
-                                                   address, result.error().what)});
+                ping->responder.error(
+                    {result.error().code,
+                     fmt::format("the control path works, RDMA to {} does not: {}", address,
+                                 result.error().what)});
             }
         });
 }

@@ -88,11 +88,11 @@ Result<ExportSpec> read_export(LocalRequest& request)
 const std::map<std::string_view, Daemon::Handler>& Daemon::handlers()
 {
     static const std::map<std::string_view, Handler> table = {
-        {"status", &Daemon::on_status},   {"export", &Daemon::on_export},
+        {"status", &Daemon::on_status},     {"export", &Daemon::on_export},
         {"unexport", &Daemon::on_unexport}, {"exports", &Daemon::on_exports},
         {"sessions", &Daemon::on_sessions}, {"peers", &Daemon::on_peers},
-        {"attach", &Daemon::on_attach},   {"detach", &Daemon::on_detach},
-        {"ping", &Daemon::on_ping},       {"events", &Daemon::on_events},
+        {"attach", &Daemon::on_attach},     {"detach", &Daemon::on_detach},
+        {"ping", &Daemon::on_ping},         {"events", &Daemon::on_events},
         {"reload", &Daemon::on_reload},
     };
     return table;
@@ -140,10 +140,12 @@ void Daemon::on_export(LocalRequest& request)
     const auto info = target_->add_export(std::move(*spec));
     if (info) {
         log::info("exported {}, {} bytes, for uid {}", info->name, info->size, request.caller.uid);
-        publish({{"kind", "export"}, {"name", info->name}, {"node", config_.node},
+        publish({{"kind", "export"},
+                 {"name", info->name},
+                 {"node", config_.node},
                  {"state", "exported"}});
-        request.responder.ok({{"generation", identity_text(info->generation)},
-                              {"size", info->size}});
+        request.responder.ok(
+            {{"generation", identity_text(info->generation)}, {"size", info->size}});
     } else {
         request.responder.error(info.error());
     }
@@ -158,8 +160,8 @@ void Daemon::on_unexport(LocalRequest& request)
     }
     const auto info = target_->find_export(*name);
     if (!info) {
-        request.responder.error({ENOENT, fmt::format("{} is not exported: see smcctl regions",
-                                                     *name)});
+        request.responder.error(
+            {ENOENT, fmt::format("{} is not exported: see smcctl regions", *name)});
         return;
     }
     if (request.caller.uid != 0 && request.caller.uid != info->uid) {
@@ -167,15 +169,17 @@ void Daemon::on_unexport(LocalRequest& request)
         return;
     }
     configured_.erase(*name);
-    target_->remove_export(*name, [this, name = *name, responder = request.responder](
-                                      const Result<void>& result) {
-        if (result) {
-            log::info("unexported {}", name);
-            publish({{"kind", "export"}, {"name", name}, {"node", config_.node},
-                     {"state", "unexported"}});
-        }
-        responder.from(result, Json::object());
-    });
+    target_->remove_export(
+        *name, [this, name = *name, responder = request.responder](const Result<void>& result) {
+            if (result) {
+                log::info("unexported {}", name);
+                publish({{"kind", "export"},
+                         {"name", name},
+                         {"node", config_.node},
+                         {"state", "unexported"}});
+            }
+            responder.from(result, Json::object());
+        });
 }
 
 void Daemon::on_exports(LocalRequest& request)
@@ -208,10 +212,10 @@ void Daemon::on_attach(LocalRequest& request)
         request.responder.error(!node ? node.error() : !name ? name.error() : timeout.error());
         return;
     }
-    nodes_->attach({*node, *name, Milliseconds(*timeout)},
-                   [responder = request.responder](const Result<RegionId>& region) {
-                       responder.from(region, region ? Json::object({{"region", *region}}) : Json());
-                   });
+    nodes_->attach({*node, *name, Milliseconds(*timeout)}, [responder = request.responder](
+                                                               const Result<RegionId>& region) {
+        responder.from(region, region ? Json::object({{"region", *region}}) : Json());
+    });
 }
 
 void Daemon::on_detach(LocalRequest& request)
@@ -236,10 +240,10 @@ void Daemon::on_detach(LocalRequest& request)
                                           : force.error());
         return;
     }
-    nodes_->detach(*region, *force,
-                   [responder = request.responder](const Result<std::uint64_t>& bytes) {
-                       responder.from(bytes, bytes ? Json::object({{"discarded_bytes", *bytes}}) : Json());
-                   });
+    nodes_->detach(
+        *region, *force, [responder = request.responder](const Result<std::uint64_t>& bytes) {
+            responder.from(bytes, bytes ? Json::object({{"discarded_bytes", *bytes}}) : Json());
+        });
 }
 
 void Daemon::on_events(LocalRequest& request)

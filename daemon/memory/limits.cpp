@@ -79,11 +79,12 @@ Result<void> check_memlock(std::uint64_t needed_bytes)
     const auto pinned = pinned_memory_bytes().value_or(0);
     if (limit.rlim_cur >= pinned && limit.rlim_cur - pinned >= needed_bytes)
         return {};
-    return fail(ENOMEM,
-                fmt::format("the limit on locked memory is too low: {} bytes are needed ({} in use, "
-                            "{} more), RLIMIT_MEMLOCK is {}; set LimitMEMLOCK=infinity in the unit "
-                            "of smcfsd, or raise `ulimit -l` where it is started",
-                            pinned + needed_bytes, pinned, needed_bytes, limit.rlim_cur));
+    return fail(
+        ENOMEM,
+        fmt::format("the limit on locked memory is too low: {} bytes are needed ({} in use, "
+                    "{} more), RLIMIT_MEMLOCK is {}; set LimitMEMLOCK=infinity in the unit "
+                    "of smcfsd, or raise `ulimit -l` where it is started",
+                    pinned + needed_bytes, pinned, needed_bytes, limit.rlim_cur));
 }
 
 } // namespace smc::memory

@@ -48,8 +48,8 @@ Result<Mapping> Mapping::create(const MappingParams& params)
 
     // One guard more than needed leaves room to align.
     const auto reserved = length + 3 * guard;
-    void* base = ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                        -1, 0);
+    void* base =
+        ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return fail_errno(errno, fmt::format("cannot reserve {} bytes of address space", reserved));
     const auto inside = round_up(reinterpret_cast<std::uint64_t>(base) + guard, guard);
@@ -63,8 +63,7 @@ Result<Mapping> Mapping::create(const MappingParams& params)
 Mapping::Mapping(Mapping&& other) noexcept
     : base_(std::exchange(other.base_, nullptr)), reserved_(other.reserved_), data_(other.data_),
       size_(other.size_)
-{
-}
+{}
 
 Mapping::~Mapping()
 {

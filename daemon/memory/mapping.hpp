@@ -38,8 +38,7 @@ public:
 private:
     Mapping(void* base, std::size_t reserved, std::byte* data, std::uint64_t size)
         : base_(base), reserved_(reserved), data_(data), size_(size)
-    {
-    }
+    {}
 
     void* base_;
     std::size_t reserved_;

@@ -38,10 +38,11 @@ Result<void> check_available(std::uint64_t length_bytes)
 
 Result<Fd> make_memfd(const HostMemory& source, std::uint64_t& page_bytes)
 {
-    Fd fd(::memfd_create(kMemfdName, MFD_CLOEXEC | MFD_ALLOW_SEALING |
-                                         (source.hugepages ? MFD_HUGETLB : 0U)));
+    Fd fd(::memfd_create(kMemfdName,
+                         MFD_CLOEXEC | MFD_ALLOW_SEALING | (source.hugepages ? MFD_HUGETLB : 0U)));
     if (!fd)
-        return fail_errno(errno, source.hugepages ? "memfd_create with huge pages" : "memfd_create");
+        return fail_errno(errno,
+                          source.hugepages ? "memfd_create with huge pages" : "memfd_create");
     struct stat status {};
     if (::fstat(fd.get(), &status) != 0)
         return fail_errno(errno, "fstat of a memfd");

@@ -38,8 +38,7 @@ private:
     Memory(Fd fd, Mapping mapping, bool writable, std::string provider)
         : fd_(std::move(fd)), mapping_(std::move(mapping)), writable_(writable),
           provider_(std::move(provider))
-    {
-    }
+    {}
     static Result<Memory> map_file(FdMemory source, bool writable, std::string provider);
 
     Fd fd_;

@@ -89,7 +89,8 @@ Result<Fd> open_as(const Caller& caller, const std::string& path, int flags)
             result = open_regular(path, flags);
     }).join();
     if (!result && (result.error().code == EACCES || result.error().code == EPERM))
-        return fail(result.error().code, fmt::format("{} (as uid {})", result.error().what, caller.uid));
+        return fail(result.error().code,
+                    fmt::format("{} (as uid {})", result.error().what, caller.uid));
     return result;
 }
 

@@ -29,8 +29,7 @@ Result<memory::Memory> make_memory(ExportSpec& spec)
 ExportEntry::ExportEntry(const ExportSpec& spec, memory::Memory memory)
     : name(spec.name), uid(spec.uid), gid(spec.gid), mode(spec.mode), writers(spec.writers),
       readonly(spec.readonly), generation(random_identity()), memory_(std::move(memory))
-{
-}
+{}
 
 Result<const std::vector<verbs::RegisteredExtent>*>
 ExportEntry::registration(verbs::Device& device, std::uint64_t extent_max)
@@ -107,7 +106,8 @@ Result<void> ExportRegistry::check(const ExportSpec& spec, std::uint32_t exports
                                             spec.name, other));
     }
     if (entries_.size() >= exports_max)
-        return fail(EUSERS, fmt::format("{} regions are exported, which is the limit", exports_max));
+        return fail(EUSERS,
+                    fmt::format("{} regions are exported, which is the limit", exports_max));
     return {};
 }
 
@@ -138,7 +138,8 @@ Result<ExportEntry*> ExportRegistry::require(const std::string& name) const
     const auto next = entries_.lower_bound(below);
     if (next != entries_.end() && next->first.starts_with(below))
         return fail(EISDIR, fmt::format("\"{}\" is a directory of exported regions", name));
-    return fail(ENOENT, fmt::format("no region \"{}\" is exported here, see: smcctl exports", name));
+    return fail(ENOENT,
+                fmt::format("no region \"{}\" is exported here, see: smcctl exports", name));
 }
 
 } // namespace smc

@@ -58,8 +58,8 @@ Result<std::unique_ptr<Listener>> Listener::create(EventLoop& loop, std::uint16_
     std::unique_ptr<Listener> listener(new Listener(std::move(on_request)));
     SMC_TRY(listener->listen(port));
     auto* self = listener.get();
-    listener->source_ = SMC_TRY(loop.add_fd(listener->channel_->fd, EPOLLIN,
-                                            [self](std::uint32_t) { self->drain(); }));
+    listener->source_ = SMC_TRY(
+        loop.add_fd(listener->channel_->fd, EPOLLIN, [self](std::uint32_t) { self->drain(); }));
     return listener;
 }
 

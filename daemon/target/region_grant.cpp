@@ -10,8 +10,7 @@ namespace smc {
 
 RegionGrant::RegionGrant(const GrantContext& context, ExportEntry& entry)
     : context_(context), entry_(entry), keys_(entry.keys_on(context.device))
-{
-}
+{}
 
 unsigned RegionGrant::access_of(QpRole role) const
 {
@@ -37,8 +36,8 @@ void RegionGrant::obtain(Done<Grant> done)
         done(make_grant());
         break;
     case State::releasing:
-        done(fail(EAGAIN, fmt::format("the keys of \"{}\" are being withdrawn: try again",
-                                      entry_.name)));
+        done(fail(EAGAIN,
+                  fmt::format("the keys of \"{}\" are being withdrawn: try again", entry_.name)));
         break;
     }
 }
@@ -202,8 +201,8 @@ void RegionGrant::drop_windows()
 {
     windows_.clear(); // own registrations wait for the QPs, which may still refer to them
     if (state_ == State::binding)
-        answer_grants(fail(ENOTCONN, fmt::format("the session ended before \"{}\" was granted",
-                                                 entry_.name)));
+        answer_grants(fail(
+            ENOTCONN, fmt::format("the session ended before \"{}\" was granted", entry_.name)));
     state_ = State::released;
     for (auto& done : std::exchange(release_waiters_, {}))
         done({});

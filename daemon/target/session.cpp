@@ -103,9 +103,8 @@ Result<void> Session::accept(verbs::Device& device, const ConnectRequest& reques
     params.responder_resources = incoming.responder_resources;
     params.initiator_depth = incoming.initiator_depth;
     params.reply = reply;
-    slot.endpoint =
-        SMC_TRY(verbs::Endpoint::accept(loop_, device, own_pd_ ? own_pd_.get() : device.pd(),
-                                        incoming.id, params, on_failed_));
+    slot.endpoint = SMC_TRY(verbs::Endpoint::accept(
+        loop_, device, own_pd_ ? own_pd_.get() : device.pd(), incoming.id, params, on_failed_));
 
     const bool complete = params_.kind == SessionKind::probe ||
                           (this->slot(QpRole::read).endpoint && this->slot(QpRole::bulk).endpoint);
@@ -218,9 +217,9 @@ SessionInfo Session::info() const
     info.device = device_name_;
     for (const auto& [name, grant] : grants_)
         info.regions.push_back(name);
-    info.age_s = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - created_)
-            .count());
+    info.age_s = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(
+                                                std::chrono::steady_clock::now() - created_)
+                                                .count());
     return info;
 }
 

@@ -42,7 +42,8 @@ public:
     // What time does to a session: see Target's timers.
     using TimerCallback = std::function<void()>;
 
-    Session(EventLoop& loop, SessionParams params, FailedCallback on_failed, TimerCallback on_timer);
+    Session(EventLoop& loop, SessionParams params, FailedCallback on_failed,
+            TimerCallback on_timer);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;

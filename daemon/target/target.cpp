@@ -24,8 +24,7 @@ constexpr Milliseconds kRejectLogInterval{10000};
 Target::Impl::Impl(EventLoop& loop, TargetOptions options, TargetEvents& events)
     : loop_(loop), options_(std::move(options)), events_(events),
       reject_log_(kRejectLogBurst, kRejectLogInterval)
-{
-}
+{}
 
 Target::Impl::~Impl()
 {
@@ -54,9 +53,10 @@ Result<void> Target::Impl::start()
 Result<void> Target::Impl::listen()
 {
     if (!listener_)
-        listener_ = SMC_TRY(Listener::create(loop_, options_.port, [this](IncomingConnection incoming) {
-            on_connect(std::move(incoming));
-        }));
+        listener_ =
+            SMC_TRY(Listener::create(loop_, options_.port, [this](IncomingConnection incoming) {
+                on_connect(std::move(incoming));
+            }));
     return {};
 }
 
@@ -150,8 +150,8 @@ void Target::Impl::remove_export(const std::string& name, Done<void> done)
 {
     auto* entry = exports_.find(name);
     if (entry == nullptr) {
-        answer<void>(std::move(done), fail(ENOENT, fmt::format("no region \"{}\" is exported here",
-                                                               name)));
+        answer<void>(std::move(done),
+                     fail(ENOENT, fmt::format("no region \"{}\" is exported here", name)));
         return;
     }
     entry->removing = true;

@@ -51,7 +51,8 @@ public:
 
     // Runs from the loop, unless the Target is gone by then.
     void defer(std::function<void()> callback);
-    template <class T> void answer(Done<T> done, Result<T> result)
+    template <class T>
+    void answer(Done<T> done, Result<T> result)
     {
         defer([done = std::move(done), result = std::move(result)] { done(result); });
     }
@@ -66,7 +67,8 @@ public:
     std::optional<memory::Memory> probe_memory_;
     std::map<SessionId, std::unique_ptr<Session>> sessions_;
     log::RateLimit reject_log_;
-    std::shared_ptr<int> alive_ = std::make_shared<int>(0); // shared with nobody: watched by defer()
+    std::shared_ptr<int> alive_ =
+        std::make_shared<int>(0); // shared with nobody: watched by defer()
 
 private:
     Result<Session*> add_session(SessionParams params);

@@ -12,9 +12,10 @@ Result<Session*> Target::Impl::add_session(SessionParams params)
     if (params.id == 0)
         return fail(EINVAL, "session 0 is none");
     if (sessions_.count(params.id) != 0)
-        return fail(EEXIST, fmt::format("session {:016x} exists already: close it or choose another "
-                                        "id",
-                                        params.id));
+        return fail(EEXIST,
+                    fmt::format("session {:016x} exists already: close it or choose another "
+                                "id",
+                                params.id));
     if (sessions_.size() >= options_.sessions_max)
         return fail(EUSERS, fmt::format("{} sessions, which is the limit", options_.sessions_max));
 
@@ -34,9 +35,7 @@ Result<Session*> Target::Impl::add_session(SessionParams params)
             });
         },
         [this, with_session] {
-            defer([this, with_session] {
-                with_session([this](Session& due) { on_timer(due); });
-            });
+            defer([this, with_session] { with_session([this](Session& due) { on_timer(due); }); });
         });
     *incarnation = session->incarnation;
     return sessions_.emplace(id, std::move(session)).first->second.get();
@@ -242,9 +241,9 @@ Result<void> Target::Impl::writer_acquire(SessionId id, const std::string& name)
         return fail(EROFS, fmt::format("\"{}\" is exported read-only", name));
     if (entry->writer && *entry->writer != id) {
         const auto holder = sessions_.find(*entry->writer);
-        return fail(EBUSY, fmt::format("node {} holds the writing right of \"{}\"",
-                                       holder != sessions_.end() ? holder->second->node() : "?",
-                                       name));
+        return fail(EBUSY,
+                    fmt::format("node {} holds the writing right of \"{}\"",
+                                holder != sessions_.end() ? holder->second->node() : "?", name));
     }
     entry->writer = id;
     return {};

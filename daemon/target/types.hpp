@@ -27,7 +27,8 @@ using Token = std::array<std::uint8_t, SMCFS_TOKEN_BYTES>;
 
 // How an operation that waits for the RDMA device reports back: on the loop, exactly once, never
 // from within the call that started it.
-template <class T> using Done = std::function<void(Result<T>)>;
+template <class T>
+using Done = std::function<void(Result<T>)>;
 
 // --- what is exported ----------------------------------------------------------------------------
 

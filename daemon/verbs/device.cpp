@@ -34,7 +34,8 @@ Result<void> set_nonblocking(int fd)
 
 bool has_windows(const ibv_device_attr& attributes)
 {
-    return attributes.max_mw > 0 && (attributes.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B) != 0;
+    return attributes.max_mw > 0 &&
+           (attributes.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B) != 0;
 }
 
 std::vector<std::string> device_names()
@@ -82,10 +83,10 @@ Result<void> Device::init(EventLoop& loop, bool use_windows)
 
     SMC_TRY(set_nonblocking(channel_->fd));
     SMC_TRY(set_nonblocking(context_->async_fd));
-    completion_source_ = SMC_TRY(
-        loop.add_fd(channel_->fd, EPOLLIN, [this](std::uint32_t) { drain_completions(); }));
-    async_source_ = SMC_TRY(
-        loop.add_fd(context_->async_fd, EPOLLIN, [this](std::uint32_t) { drain_async(); }));
+    completion_source_ =
+        SMC_TRY(loop.add_fd(channel_->fd, EPOLLIN, [this](std::uint32_t) { drain_completions(); }));
+    async_source_ =
+        SMC_TRY(loop.add_fd(context_->async_fd, EPOLLIN, [this](std::uint32_t) { drain_async(); }));
     return {};
 }
 

@@ -51,9 +51,9 @@ public:
     Result<Pd> make_pd() const;
 
 private:
-    Device(std::string name, DeviceEvents events) : name_(std::move(name)), events_(std::move(events))
-    {
-    }
+    Device(std::string name, DeviceEvents events)
+        : name_(std::move(name)), events_(std::move(events))
+    {}
     Result<void> init(EventLoop& loop, bool use_windows);
     void drain_completions();
     void drain_async();

@@ -77,8 +77,7 @@ private:
 
     Endpoint(Device& device, FailedCallback on_failed)
         : device_(device), on_failed_(std::move(on_failed))
-    {
-    }
+    {}
     Result<void> create_qp(ibv_pd* pd);
     Result<void> connect_qp(rdma_cm_id* id, const AcceptParams& params);
     void submit(Op op);

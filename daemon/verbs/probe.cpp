@@ -35,8 +35,7 @@ class Prober {
 public:
     Prober(const ProbeParams& params, const std::atomic<bool>& cancelled)
         : params_(params), cancelled_(cancelled)
-    {
-    }
+    {}
 
     Result<ProbeResult> run()
     {
@@ -84,9 +83,9 @@ private:
         rdma_ack_cm_event(event);
         if (type == wanted)
             return {};
-        return fail(status < 0 ? -status : ECONNREFUSED,
-                    fmt::format("{} {}: {} ({})", step, params_.address, rdma_event_str(type),
-                                status));
+        return fail(
+            status < 0 ? -status : ECONNREFUSED,
+            fmt::format("{} {}: {} ({})", step, params_.address, rdma_event_str(type), status));
     }
 
     Result<void> resolve()
@@ -196,8 +195,8 @@ private:
                 return {};
             SMC_TRY(check_cancelled());
             if (Clock::now() > deadline)
-                return fail(ETIMEDOUT, "an RDMA READ from " + params_.address +
-                                           " did not complete in time");
+                return fail(ETIMEDOUT,
+                            "an RDMA READ from " + params_.address + " did not complete in time");
         }
     }
 
@@ -291,8 +290,7 @@ Probe::Probe(EventLoop& loop, ProbeParams params, Done<ProbeResult> done)
                   (*callback)(result);
           });
       })
-{
-}
+{}
 
 Probe::~Probe()
 {

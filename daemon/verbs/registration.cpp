@@ -37,8 +37,9 @@ Result<std::vector<Extent>> split_extents(std::uint64_t length_bytes, std::uint6
 {
     const auto piece = extent_max / SMCFS_EXTENT_MIN * SMCFS_EXTENT_MIN;
     if (piece == 0 && extent_max < length_bytes)
-        return fail(EINVAL, fmt::format("extents of at most {} bytes are too short, the least is {}",
-                                        extent_max, std::uint64_t{SMCFS_EXTENT_MIN}));
+        return fail(EINVAL,
+                    fmt::format("extents of at most {} bytes are too short, the least is {}",
+                                extent_max, std::uint64_t{SMCFS_EXTENT_MIN}));
     std::vector<Extent> extents;
     for (std::uint64_t offset = 0; offset < length_bytes;) {
         if (extents.size() == SMCFS_EXTENTS_MAX)
@@ -70,10 +71,10 @@ Result<std::vector<RegisteredExtent>> register_memory(const RegistrationParams& 
         Mr mr(ibv_reg_mr(params.pd, start, extent.length, params.access));
         if (!mr) {
             const int error = errno;
-            return fail(error, fmt::format("cannot register {} bytes with RDMA device {}: {}{}",
-                                           extent.length,
-                                           ibv_get_device_name(params.pd->context->device),
-                                           std::strerror(error), hint(error, params.access)));
+            return fail(error,
+                        fmt::format("cannot register {} bytes with RDMA device {}: {}{}",
+                                    extent.length, ibv_get_device_name(params.pd->context->device),
+                                    std::strerror(error), hint(error, params.access)));
         }
         registered.push_back({extent, reinterpret_cast<std::uint64_t>(start), std::move(mr)});
     }

@@ -22,7 +22,7 @@
 
 namespace {
 
-constexpr unsigned kPerConnection = 40; // messages before a new one is made
+constexpr unsigned kPerConnection = 40;    // messages before a new one is made
 constexpr long kGrowthMaxKiB = 256L << 10; // sanitizers keep freed memory for a while
 
 class Socket {
@@ -36,15 +36,15 @@ public:
             address.sin_family = AF_INET;
             address.sin_port = htons(port);
             address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-            connected_ = ::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address),
-                                   sizeof address) == 0;
+            connected_ =
+                ::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
         } else {
             fd_ = smc::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
             sockaddr_un address{};
             address.sun_family = AF_UNIX;
             path.copy(address.sun_path, sizeof address.sun_path - 1);
-            connected_ = ::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address),
-                                   sizeof address) == 0;
+            connected_ =
+                ::connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
         }
         const timeval timeout{30, 0};
         ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
@@ -120,7 +120,8 @@ bool torment(smc::fuzz::Mutator& mutator, unsigned long runs, std::uint16_t port
         const bool tcp = mutator.below(2) == 0;
         Socket socket(tcp ? port : 0, path);
         if (!socket.connected()) {
-            std::fprintf(stderr, "the daemon does not accept connections after %lu messages\n", run);
+            std::fprintf(stderr, "the daemon does not accept connections after %lu messages\n",
+                         run);
             return false;
         }
         if (tcp && mutator.below(8) != 0)

@@ -32,8 +32,7 @@ class Mutator {
 public:
     Mutator(std::vector<std::string> corpus, std::uint64_t seed)
         : corpus_(std::move(corpus)), random_(seed)
-    {
-    }
+    {}
 
     std::string next()
     {
@@ -48,11 +47,39 @@ public:
 private:
     void mutate(std::string& text)
     {
-        static const std::vector<std::string> kTokens = {
-            "{", "}", "[", "]", "\"", "\\", ":", ",", "null", "true", "-1", "0", "1e999", "\\u0000",
-            "18446744073709551615", "18446744073709551616", "-9223372036854775808", "\xff", "\x80",
-            "../", "/", "ffffffffffffffff", "0000000000000000", std::string(300, 'A'),
-            std::string(20, '['), std::string(1, '\0'), "[[", "]]", "=", "#", "\n", "\"\"\"", "."};
+        static const std::vector<std::string> kTokens = {"{",
+                                                         "}",
+                                                         "[",
+                                                         "]",
+                                                         "\"",
+                                                         "\\",
+                                                         ":",
+                                                         ",",
+                                                         "null",
+                                                         "true",
+                                                         "-1",
+                                                         "0",
+                                                         "1e999",
+                                                         "\\u0000",
+                                                         "18446744073709551615",
+                                                         "18446744073709551616",
+                                                         "-9223372036854775808",
+                                                         "\xff",
+                                                         "\x80",
+                                                         "../",
+                                                         "/",
+                                                         "ffffffffffffffff",
+                                                         "0000000000000000",
+                                                         std::string(300, 'A'),
+                                                         std::string(20, '['),
+                                                         std::string(1, '\0'),
+                                                         "[[",
+                                                         "]]",
+                                                         "=",
+                                                         "#",
+                                                         "\n",
+                                                         "\"\"\"",
+                                                         "."};
         const std::size_t at = below(text.size() + 1);
         const std::size_t length = std::min(below(16) + 1, text.size() - at);
         switch (below(7)) {

@@ -170,9 +170,9 @@ TEST_CASE("a revocation reaches the kernel for the memory that it names", "[bind
 {
     World world;
     world.bind_first();
-    world.binder.on_revoked(1, "r", 8);  // an older generation
-    world.binder.on_revoked(9, "r", 7);  // another session
-    world.binder.on_revoked(1, "s", 7);  // another region
+    world.binder.on_revoked(1, "r", 8); // an older generation
+    world.binder.on_revoked(9, "r", 7); // another session
+    world.binder.on_revoked(1, "s", 7); // another region
     CHECK(world.port.take().empty());
     world.binder.on_revoked(1, "r", 7);
     CHECK(world.port.take() == Asked{"revoke 100"});

@@ -201,7 +201,7 @@ TEST_CASE("sizes are integers with an optional unit", "[config]")
     CHECK(smc::parse_size("4096") == 4096);
     CHECK(smc::parse_size("16T") == 16ULL << 40);
     CHECK(smc::parse_size("18446744073709551615") == ~0ULL);
-    for (const auto* bad : {"", "G", "1GB", "1.5G", "-1", " 1", "1 G", "18446744073709551616",
-                            "16777216T", "1X"})
+    for (const auto* bad :
+         {"", "G", "1GB", "1.5G", "-1", " 1", "1 G", "18446744073709551616", "16777216T", "1X"})
         CHECK_FALSE(smc::parse_size(bad));
 }

@@ -17,9 +17,9 @@ TEST_CASE("ranges expand in the order written, leading zeros set the width", "[h
 
 TEST_CASE("a malformed host list is an error that says why", "[hostlist]")
 {
-    for (const auto* bad : {"", ",", "a,", "[", "a[", "a]", "a[]", "a[1-]", "a[-1]", "a[2-1]",
-                            "a[1,]", "a[x]", "a[[1]]", "a[1234567890]", "a b", "../x", ".git",
-                            "a/b"}) {
+    for (const auto* bad :
+         {"", ",", "a,", "[", "a[", "a]", "a[]", "a[1-]", "a[-1]", "a[2-1]", "a[1,]", "a[x]",
+          "a[[1]]", "a[1234567890]", "a b", "../x", ".git", "a/b"}) {
         INFO(bad);
         const auto names = smc::expand_hostlist(bad);
         REQUIRE_FALSE(names);

@@ -18,9 +18,8 @@ constexpr unsigned kDepth = 64;
 
 } // namespace
 
-Result<std::unique_ptr<Initiator>> Initiator::connect(const std::string& address,
-                                                      std::uint16_t port,
-                                                      const ConnectRequest& request)
+Result<std::unique_ptr<Initiator>>
+Initiator::connect(const std::string& address, std::uint16_t port, const ConnectRequest& request)
 {
     return connect_raw(address, port, encode(request));
 }
@@ -102,8 +101,8 @@ Result<void> Initiator::open(const std::string& address, std::uint16_t port,
 Result<void> Initiator::post(ibv_wr_opcode opcode, std::uint64_t addr, std::uint32_t rkey,
                              std::size_t length)
 {
-    ibv_sge sge{reinterpret_cast<std::uint64_t>(buffer_.data()),
-                static_cast<std::uint32_t>(length), mr_->lkey};
+    ibv_sge sge{reinterpret_cast<std::uint64_t>(buffer_.data()), static_cast<std::uint32_t>(length),
+                mr_->lkey};
     ibv_send_wr request{};
     request.sg_list = &sge;
     request.num_sge = 1;

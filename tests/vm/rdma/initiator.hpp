@@ -18,12 +18,10 @@ namespace smc::test {
 
 class Initiator {
 public:
-    static Result<std::unique_ptr<Initiator>> connect(const std::string& address,
-                                                      std::uint16_t port,
-                                                      const ConnectRequest& request);
-    static Result<std::unique_ptr<Initiator>> connect_raw(const std::string& address,
-                                                          std::uint16_t port,
-                                                          std::span<const std::uint8_t> data);
+    static Result<std::unique_ptr<Initiator>>
+    connect(const std::string& address, std::uint16_t port, const ConnectRequest& request);
+    static Result<std::unique_ptr<Initiator>>
+    connect_raw(const std::string& address, std::uint16_t port, std::span<const std::uint8_t> data);
     ~Initiator();
 
     // The error is EREMOTEIO for a key or range that the target's device refused, EPIPE when the QP

@@ -128,7 +128,8 @@ TEST_CASE("without windows the read QP still cannot write", "[keys]")
     node.export_host("r", kLength);
     auto client = connect(node, 1);
     const auto extent = require_grant(node, 1, "r").extents.front();
-    CHECK(client.read->write(extent.addr, extent.rkey_bulk, pattern(8, 3)).error().code == kRefused);
+    CHECK(client.read->write(extent.addr, extent.rkey_bulk, pattern(8, 3)).error().code ==
+          kRefused);
     CHECK(contents(node, "r", kLength) == std::vector<std::uint8_t>(kLength, 0));
 }
 
@@ -246,7 +247,8 @@ TEST_CASE("a read-only region is read and never written", "[keys]")
     CHECK(node.call([](Target& target) { return target.writer_acquire(1, "r"); }).error().code ==
           EROFS);
     CHECK(client.read->read(extent.addr, extent.rkey_read, kLength));
-    CHECK(client.bulk->write(extent.addr, extent.rkey_bulk, pattern(8, 9)).error().code == kRefused);
+    CHECK(client.bulk->write(extent.addr, extent.rkey_bulk, pattern(8, 9)).error().code ==
+          kRefused);
     CHECK(contents(node, "r", 8) == std::vector<std::uint8_t>(8, 0));
 }
 

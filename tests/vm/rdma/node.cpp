@@ -46,7 +46,8 @@ void Node::note(Event event)
     changed_.notify_all();
 }
 
-template <class P> bool Node::await(P predicate)
+template <class P>
+bool Node::await(P predicate)
 {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(
@@ -78,9 +79,8 @@ ExportInfo Node::export_host(const std::string& name, std::uint64_t length_bytes
 
 Result<Grant> Node::grant(SessionId session, const std::string& name)
 {
-    return wait<Grant>([&](Target& target, Done<Grant> done) {
-        target.grant(session, name, std::move(done));
-    });
+    return wait<Grant>(
+        [&](Target& target, Done<Grant> done) { target.grant(session, name, std::move(done)); });
 }
 
 Result<void> Node::release(SessionId session, const std::string& name)
@@ -92,16 +92,14 @@ Result<void> Node::release(SessionId session, const std::string& name)
 
 Result<void> Node::close(SessionId session)
 {
-    return wait<void>([&](Target& target, Done<void> done) {
-        target.session_close(session, std::move(done));
-    });
+    return wait<void>(
+        [&](Target& target, Done<void> done) { target.session_close(session, std::move(done)); });
 }
 
 Result<void> Node::unexport(const std::string& name)
 {
-    return wait<void>([&](Target& target, Done<void> done) {
-        target.remove_export(name, std::move(done));
-    });
+    return wait<void>(
+        [&](Target& target, Done<void> done) { target.remove_export(name, std::move(done)); });
 }
 
 std::string Node::address()
@@ -116,8 +114,7 @@ std::string Node::address()
 
 Client connect(Node& node, SessionId id, const std::string& address)
 {
-    const auto offer =
-        node.call([&](Target& target) { return target.session_open(id, "client"); });
+    const auto offer = node.call([&](Target& target) { return target.session_open(id, "client"); });
     if (!offer)
         FAIL(offer.error().what);
     Client client;

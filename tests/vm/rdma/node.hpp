@@ -35,7 +35,8 @@ public:
     Node& operator=(const Node&) = delete;
 
     // Runs on the loop's thread.
-    template <class F> auto call(F function)
+    template <class F>
+    auto call(F function)
     {
         using R = decltype(function(std::declval<Target&>()));
         std::promise<R> promise;
@@ -51,12 +52,14 @@ public:
         return take(future);
     }
     // The same for what answers later: function(target, done).
-    template <class T, class F> Result<T> wait(F function)
+    template <class T, class F>
+    Result<T> wait(F function)
     {
         auto promise = std::make_shared<std::promise<Result<T>>>();
         auto future = promise->get_future();
         loop_->post([&function, this, promise] {
-            function(*target_, [promise](Result<T> result) { promise->set_value(std::move(result)); });
+            function(*target_,
+                     [promise](Result<T> result) { promise->set_value(std::move(result)); });
         });
         return take(future);
     }
@@ -73,7 +76,8 @@ public:
     std::string address();
 
 private:
-    template <class T> T take(std::future<T>& future)
+    template <class T>
+    T take(std::future<T>& future)
     {
         if (future.wait_for(kPatience) != std::future_status::ready) {
             std::fprintf(stderr, "rdma-target: the target did not answer\n");
@@ -84,7 +88,8 @@ private:
     void revoked(SessionId session, const std::string& name, Generation generation) override;
     void session_lost(SessionId session, const std::string& reason) override;
     void note(Event event);
-    template <class P> bool await(P predicate);
+    template <class P>
+    bool await(P predicate);
 
     std::unique_ptr<EventLoop> loop_;
     std::unique_ptr<Target> target_;

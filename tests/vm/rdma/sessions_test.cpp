@@ -279,7 +279,9 @@ TEST_CASE("a probe answers through the loop, and can be given up", "[sessions]")
     SECTION("giving up does not wait for it")
     {
         const auto start = std::chrono::steady_clock::now();
-        { verbs::Probe probe(*loop, params, [](const auto&) { FAIL("it was given up"); }); }
+        {
+            verbs::Probe probe(*loop, params, [](const auto&) { FAIL("it was given up"); });
+        }
         CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
     }
 }
@@ -314,7 +316,8 @@ TEST_CASE("a client that loses power is noticed when nobody speaks for it", "[.v
     node.call([](Target& target) { target.session_disown(1); });
     CHECK(node.saw_lost(1));
     WARN("noticed after "
-         << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() << " s");
+         << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()
+         << " s");
     CHECK(node.unexport("r"));
 }
 

@@ -18,11 +18,11 @@ namespace smc::test {
 
 class FakePort final : public NodePort {
 public:
-    std::vector<std::string> asked;        // since the last take()
-    bool link = false;                     // the control connection is up
-    std::set<SessionId> kernel_sessions;   // that the kernel knows
-    std::optional<Error> connect_error;    // of kernel_connect
-    std::optional<Error> attach_error;     // of kernel_attach
+    std::vector<std::string> asked;      // since the last take()
+    bool link = false;                   // the control connection is up
+    std::set<SessionId> kernel_sessions; // that the kernel knows
+    std::optional<Error> connect_error;  // of kernel_connect
+    std::optional<Error> attach_error;   // of kernel_attach
     RegionId next_region = 100;
     std::map<std::string, RegionId> attached;
     std::map<Timer, Milliseconds> timers;

@@ -52,17 +52,17 @@ struct Pair {
 
     void open_client(smc::Auth auth = smc::Auth::none)
     {
-        client = *smc::Channel::create(
-            *loop, std::move(ends[0]), smc::make_seal({.auth = auth}, smc::SealSide::initiator),
-            {{},
-             [this](const std::string& type, const Json&) {
-                 notices.push_back(type);
-                 stop();
-             },
-             [this](const smc::Error& error) {
-                 client_end = error;
-                 stop();
-             }});
+        client = *smc::Channel::create(*loop, std::move(ends[0]),
+                                       smc::make_seal({.auth = auth}, smc::SealSide::initiator),
+                                       {{},
+                                        [this](const std::string& type, const Json&) {
+                                            notices.push_back(type);
+                                            stop();
+                                        },
+                                        [this](const smc::Error& error) {
+                                            client_end = error;
+                                            stop();
+                                        }});
     }
 
     void stop() { loop->exit(0); }

@@ -7,7 +7,8 @@
 TEST_CASE("frames come out as they went in, however the bytes were cut", "[frame]")
 {
     const std::string big(smc::kFrameMax, 'x');
-    const auto bytes = *smc::encode_frame("one") + *smc::encode_frame(big) + *smc::encode_frame("3");
+    const auto bytes =
+        *smc::encode_frame("one") + *smc::encode_frame(big) + *smc::encode_frame("3");
     for (const std::size_t step : {1UL, 2UL, 5UL, 4096UL, bytes.size()}) {
         smc::FrameDecoder decoder;
         std::vector<std::string> frames;

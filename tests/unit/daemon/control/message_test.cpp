@@ -9,7 +9,8 @@ using Kind = smc::Envelope::Kind;
 TEST_CASE("what is no JSON object of bounded depth is refused", "[message]")
 {
     CHECK(smc::parse_object("{}"));
-    for (const auto* bad : {"", "1", "[]", "\"x\"", "{", "{\"a\":}", "{} x", "{\"a\":\"\xff\"}", "nul"})
+    for (const auto* bad :
+         {"", "1", "[]", "\"x\"", "{", "{\"a\":}", "{} x", "{\"a\":\"\xff\"}", "nul"})
         CHECK(smc::parse_object(bad).error().code == EPROTO);
     const auto nested = [](int depth) {
         return "{\"a\":" + std::string(depth - 1, '[') + std::string(depth - 1, ']') + "}";
@@ -27,9 +28,9 @@ TEST_CASE("an envelope is a request, an answer or a notice", "[message]")
     CHECK(kind(R"({"id":1,"type":"x"})") == Kind::request);
     CHECK(kind(R"({"type":"x"})") == Kind::notice);
     CHECK(kind(R"({"id":1,"ok":true})") == Kind::reply);
-    for (const auto* bad : {"{}", R"({"id":-1,"type":"x"})", R"({"id":"1","type":"x"})",
-                            R"({"type":1})", R"({"ok":true})", R"({"id":1,"ok":1})",
-                            R"({"id":1.5,"type":"x"})"})
+    for (const auto* bad :
+         {"{}", R"({"id":-1,"type":"x"})", R"({"id":"1","type":"x"})", R"({"type":1})",
+          R"({"ok":true})", R"({"id":1,"ok":1})", R"({"id":1.5,"type":"x"})"})
         CHECK(smc::read_envelope(*smc::parse_object(bad)).error().code == EPROTO);
 }
 

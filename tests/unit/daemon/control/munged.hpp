@@ -41,8 +41,9 @@ public:
         const std::string pid = "--pid-file=" + directory_ + "/pid";
         const std::string log = "--log-file=" + directory_ + "/log";
         const std::string seed = "--seed-file=" + directory_ + "/seed";
-        const char* arguments[] = {"munged",    "--foreground", "--force",    key.c_str(), sock.c_str(),
-                                   pid.c_str(), log.c_str(),    seed.c_str(), nullptr};
+        const char* arguments[] = {"munged",    "--foreground", "--force",
+                                   key.c_str(), sock.c_str(),   pid.c_str(),
+                                   log.c_str(), seed.c_str(),   nullptr};
         posix_spawn_file_actions_t actions;
         ::posix_spawn_file_actions_init(&actions);
         ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);

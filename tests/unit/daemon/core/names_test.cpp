@@ -18,8 +18,8 @@ TEST_CASE("a region name is harmless components joined by single slashes", "[nam
 {
     for (const auto* good : {"a", "job/params", "job/1/x+y@2:3=4,5"})
         CHECK(smc::check_region_name(good));
-    for (const auto* bad : {"", "/", "/a", "a/", "a//b", "a/../b", "./a", "a/.hidden", "a\\b", "a%",
-                            "a\x01"})
+    for (const auto* bad :
+         {"", "/", "/a", "a/", "a//b", "a/../b", "./a", "a/.hidden", "a\\b", "a%", "a\x01"})
         CHECK_FALSE(smc::check_region_name(bad));
     CHECK(smc::check_region_name(std::string(191, 'a')));
     CHECK(smc::check_region_name(std::string(192, 'a')).error().code == ENAMETOOLONG);

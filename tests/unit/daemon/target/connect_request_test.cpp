@@ -42,8 +42,8 @@ TEST_CASE("a connect request is little endian, field by field", "[connect]")
     ConnectRequest request{QpRole::bulk, 0x0102030405060708, {}};
     request.token[0] = 0xaa;
     const auto bytes = bytes_of(request);
-    const std::vector<std::uint8_t> wanted{'S', 'M', 'C', '1', 1, 0, 1, 0, 8, 7, 6,
-                                           5,   4,   3,   2,   1, 0xaa};
+    const std::vector<std::uint8_t> wanted{'S', 'M', 'C', '1', 1, 0, 1, 0,   8,
+                                           7,   6,   5,   4,   3, 2, 1, 0xaa};
     CHECK(std::vector<std::uint8_t>(bytes.begin(), bytes.begin() + 17) == wanted);
 }
 
@@ -60,9 +60,9 @@ TEST_CASE("a connect request that is no such is refused", "[connect]")
         const auto parsed = parse_connect_request(bytes);
         return parsed ? 0 : parsed.error().code;
     };
-    CHECK(with(0, 'T') == EPROTO);         // magic
-    CHECK(with(4, 2) == EPROTONOSUPPORT);  // version
-    CHECK(with(6, 2) == EPROTO);           // role
+    CHECK(with(0, 'T') == EPROTO);        // magic
+    CHECK(with(4, 2) == EPROTONOSUPPORT); // version
+    CHECK(with(6, 2) == EPROTO);          // role
     CHECK(with(7, 1) == EPROTO);
     auto zero = example();
     zero.session = 0;

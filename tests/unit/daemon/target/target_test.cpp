@@ -25,8 +25,7 @@ public:
     explicit Fixture(TargetOptions options = {})
         : loop(EventLoop::create().value()),
           target(Target::create(*loop, with_no_device(std::move(options)), events).value())
-    {
-    }
+    {}
 
     int add(const std::string& name, std::uint64_t length = 4096)
     {
@@ -38,7 +37,8 @@ public:
     }
 
     // Receives an answer, which never comes from within the call.
-    template <class T> Done<T> into(int& code)
+    template <class T>
+    Done<T> into(int& code)
     {
         code = kNoAnswer;
         return [this, &code](const Result<T>& result) {
