@@ -9,6 +9,7 @@ SMC_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 SMC_BUILD=$SMC_ROOT/build
 # Kernels and what is built from them outlive the tree: a fresh clone finds them again.
 SMC_CACHE=${SMC_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/smcfs}
+mkdir -p "$SMC_CACHE"
 SMC_PROG=${0##*/}
 
 say() { printf '%s: %s\n' "$SMC_PROG" "$*" >&2; }
