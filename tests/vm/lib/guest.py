@@ -10,6 +10,7 @@ import asyncio
 import ctypes
 import json
 import os
+import re
 import signal
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,15 @@ def die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def kvm_is_usable() -> bool:
+    """Also where /dev/kvm is there: without the processor's help, as inside some virtual machines,
+    it emulates kernels instruction by instruction, and gives up on what it does not know."""
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return False
+    flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return bool(flags and {"vmx", "svm"} & set(flags.group(1).split()))
+
+
 class Guest:
     def __init__(self, name: str, index: int, shape: Shape, boot: Boot) -> None:
         self.name = name
@@ -97,7 +107,7 @@ class Guest:
         args = ["qemu-system-x86_64", "-name", self.name, "-nodefaults", "-no-reboot",
                 "-display", "none", "-smp", str(shape.cpus), "-m", str(shape.mem),
                 "-rtc", "base=utc"]
-        if os.access("/dev/kvm", os.R_OK | os.W_OK):
+        if kvm_is_usable():
             args += ["-accel", "kvm", "-cpu", "host"]
         else:
             # Without the string-copy features the kernel copies by plain moves, which are
