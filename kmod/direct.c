@@ -4,9 +4,10 @@
  * Copyright (c) 2026 The SMC authors
  *
  * Contexts: process; all waits for the network are killable.
- * Locking: the folio lock for dropping and for updating a shadow page. Direct writes hold the inode lock.
- * Lifetime: a direct request owns its bounce pages; it is counted by the caller and by the transfer, so
- *	a killed caller may leave while the NIC still uses them.
+ * Locking: the folio lock for dropping and for updating a shadow page. Direct writes hold the inode
+ *	lock.
+ * Lifetime: a direct request owns its bounce pages; it is counted by the caller and by the
+ *	transfer, so a killed caller may leave while the NIC still uses them.
  */
 #include <linux/fadvise.h>
 #include <linux/pagevec.h>
@@ -34,8 +35,8 @@ static bool drop_folio(struct address_space *mapping, struct folio *folio)
 	if (folio_mapped(folio))
 		unmap_mapping_pages(mapping, folio->index, nr, false);
 	/*
-	 * A page with stores of ours is ours to keep. Of a large folio only some pages may be: it has
-	 * to be flushed before the others can be fetched anew.
+	 * A page with stores of ours is ours to keep. Of a large folio only some pages may be: it
+	 * has to be flushed before the others can be fetched anew.
 	 */
 	if (folio_test_dirty(folio))
 		return !folio_test_large(folio);
@@ -75,7 +76,7 @@ static int drop_locked(struct file *file, loff_t start, loff_t end, bool flush)
 	int tries, err;
 	long busy;
 
-	/* Pages, and what the core keeps of them: nothing below the first and above the last byte. */
+	/* Pages, and what the core keeps of them: nothing before the first, after the last byte. */
 	start = round_down(start, PAGE_SIZE);
 	end = end > LLONG_MAX - PAGE_SIZE ? LLONG_MAX : round_up(end + 1, PAGE_SIZE) - 1;
 	for (tries = 0; tries < SMCFS_DROP_TRIES; tries++) {
@@ -127,8 +128,8 @@ int smcfs_drop_clean(struct file *file, loff_t start, loff_t end)
  * Stores of this node are flushed first; then every shadow page of the range is dropped, mapped or
  * not, so that the next load fetches it.
  * Context: process, killable.
- * Return: 0; -EIO: no live session, or the flush failed and all is still dirty; -EBUSY: pages are pinned (O_DIRECT into the
- * mapping under way); -EINTR.
+ * Return: 0; -EIO: no live session, or the flush failed and all is still dirty; -EBUSY: pages are
+ * pinned (O_DIRECT into the mapping under way); -EINTR.
  */
 int smcfs_acquire(struct file *file, loff_t start, loff_t end)
 {
@@ -267,7 +268,8 @@ static size_t direct_copy_in(struct smcfs_direct *direct, size_t length, struct 
  * @iocb: position; advanced.
  * @to: destination; any alignment.
  *
- * What is dirty in the range is flushed first. Context: process, killable.
+ * What is dirty in the range is flushed first.
+ * Context: process, killable.
  * Return: bytes, 0 at the end, -EIO, -EINTR, -EFAULT, -ENOMEM.
  */
 ssize_t smcfs_direct_read(struct kiocb *iocb, struct iov_iter *to)
@@ -341,7 +343,8 @@ static int direct_update_shadow(struct inode *inode, struct smcfs_direct *direct
  *
  * Shadow pages that are present get the bytes first and are flushed, if dirty, before the bytes
  * go out on the same QP: whatever was on its way before is overwritten.
- * Context: process, killable. Return: bytes, -EIO, -EINTR, -EFAULT, -ENOMEM.
+ * Context: process, killable.
+ * Return: bytes, -EIO, -EINTR, -EFAULT, -ENOMEM.
  */
 ssize_t smcfs_direct_write(struct kiocb *iocb, struct iov_iter *from)
 {
@@ -367,7 +370,7 @@ ssize_t smcfs_direct_write(struct kiocb *iocb, struct iov_iter *from)
 			err = smcfs_flush(inode, iocb->ki_pos, iocb->ki_pos + n - 1);
 		if (n && !err)
 			err = direct_xfer(region, direct, SMCFS_XFER_WRITE, iocb->ki_pos, n);
-		/* A fetch that passed the write brought old bytes; one that failed left new ones. */
+		/* A fetch that passed the write brought old bytes; a failed one left new ones. */
 		if (n && !err)
 			err = direct_update_shadow(inode, direct, iocb->ki_pos, n);
 		else if (n)

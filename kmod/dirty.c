@@ -126,7 +126,8 @@ static int smcfs_write_begin(struct file *file, struct address_space *mapping, l
 }
 
 static int smcfs_write_end(struct file *file, struct address_space *mapping, loff_t pos,
-			   unsigned int length, unsigned int copied, struct page *page, void *fsdata)
+			   unsigned int length, unsigned int copied, struct page *page,
+			   void *fsdata)
 {
 	return write_done(mapping, pos, length, copied, page_folio(page));
 }

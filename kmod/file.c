@@ -22,8 +22,8 @@ static struct smcfs_region *file_region(struct file *file)
 }
 
 /*
- * Who was killed is not kept waiting; what it leaves behind is sent by the region's own flush. (A task
- * that exits has had its SIGKILL taken off; the exit code tells.)
+ * Who was killed is not kept waiting; what it leaves behind is sent by the region's own flush. (A
+ * task that exits has had its SIGKILL taken off; the exit code tells.)
  */
 static bool caller_was_killed(void)
 {
@@ -152,8 +152,9 @@ static ssize_t smcfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
  * @end: last byte, inclusive.
  * @datasync: unused, there is nothing but data.
  *
- * Context: process, killable. Return: 0: every change made before the call is in the target's memory;
- * -EIO: some is not, or a write failed since this file's last barrier; nothing is lost, a later barrier sends
+ * Context: process, killable.
+ * Return: 0: every change made before the call is in the target's memory; -EIO: some
+ * is not, or a write failed since this file's last barrier; nothing is lost, a later barrier sends
  * it; -EINTR.
  */
 static int smcfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)

@@ -16,8 +16,8 @@
  *
  * Why bits are exact: a page-table entry becomes writable only through page_mkwrite, which sets the
  * page's bit under the folio lock; write-back clears bits only after folio_mkclean() took all write
- * permissions back, under the same lock. So when the core carries a page-table dirty bit over to the
- * folio, the page's bit is set already. Writers that hold the page by reference instead (GUP)
+ * permissions back, under the same lock. So when the core carries a page-table dirty bit over to
+ * the folio, the page's bit is set already. Writers that hold the page by reference instead (GUP)
  * are seen by write-back, which then keeps the bits: see smcfs_folio_held() in wb_issue.c.
  */
 #include <linux/bitmap.h>
@@ -36,7 +36,8 @@ struct smcfs_folio *smcfs_folio_private(struct folio *folio)
  * smcfs_folio_prepare() - give a large folio its bitmap
  * @folio: locked.
  *
- * Context: process. Return: the bitmap; NULL for a single page, which needs none; ERR_PTR(-ENOMEM).
+ * Context: process.
+ * Return: the bitmap; NULL for a single page, which needs none; ERR_PTR(-ENOMEM).
  */
 struct smcfs_folio *smcfs_folio_prepare(struct folio *folio)
 {
@@ -64,7 +65,8 @@ struct smcfs_folio *smcfs_folio_prepare(struct folio *folio)
  * @length: bytes, at least 1.
  *
  * The caller marks the folio dirty next.
- * Context: process. Return: 0 or -ENOMEM.
+ * Context: process.
+ * Return: 0 or -ENOMEM.
  */
 int smcfs_folio_mark_range(struct folio *folio, size_t offset, size_t length)
 {
@@ -144,7 +146,8 @@ static unsigned int tagged_pages(struct folio *folio, xa_mark_t tag)
  * @mapping: of a region.
  * @tag: PAGECACHE_TAG_DIRTY or PAGECACHE_TAG_WRITEBACK.
  *
- * Context: process; O(tagged). Return: bytes, in whole pages.
+ * Context: process; O(tagged).
+ * Return: bytes, in whole pages.
  */
 u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag)
 {

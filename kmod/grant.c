@@ -4,8 +4,8 @@
  * Copyright (c) 2026 The SMC authors
  *
  * Owns: the extents as they came from the target, checked once, immutable.
- * Lifetime: counted; a region holds the current one, each transfer the one it was built with. A grant
- * holds its session.
+ * Lifetime: counted; a region holds the current one, each transfer the one it was built with. A
+ * grant holds its session.
  */
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -95,7 +95,8 @@ static const struct smcfs_extent *grant_find(const struct smcfs_grant *grant, u6
 	return &grant->extents[low];
 }
 
-u32 smcfs_grant_add(struct smcfs_xfer *xfer, struct folio *folio, size_t offset, u64 pos, u32 length)
+u32 smcfs_grant_add(struct smcfs_xfer *xfer, struct folio *folio, size_t offset, u64 pos,
+		    u32 length)
 {
 	u32 added = 0;
 

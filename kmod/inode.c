@@ -3,8 +3,8 @@
  * Inodes, names and directories: /smc/<node>/<region>, where a region's name may contain '/'.
  * Copyright (c) 2026 The SMC authors
  *
- * A lookup never waits for the network: it makes the inode of a region that is still being bound, and
- * whoever wants to know more of it (permission, stat, open) waits then, killably and bounded,
+ * A lookup never waits for the network: it makes the inode of a region that is still being bound,
+ * and whoever wants to know more of it (permission, stat, open) waits then, killably and bounded,
  * with no directory locked.
  *
  * Whether a component of a region's name is a directory is not known before a daemon says so. A
@@ -397,7 +397,7 @@ static int smcfs_dir_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* The root: positions are inode numbers of peers, which are 2 and up, as "." and ".." are 0 and 1. */
+/* The root: positions are inode numbers of peers, 2 and up, as "." and ".." are 0 and 1. */
 static int iterate_root(struct dir_context *ctx)
 {
 	struct smcfs_peer *peer;

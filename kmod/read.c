@@ -82,7 +82,8 @@ static size_t fetch_length(struct inode *inode, struct folio *folio)
  * @file: unused.
  * @folio: locked, not uptodate; unlocked when the fetch ended.
  *
- * Context: process. Return: 0 or -EIO (the folio is unlocked then, too).
+ * Context: process.
+ * Return: 0 or -EIO (the folio is unlocked then, too).
  */
 int smcfs_read_folio(struct file *file, struct folio *folio)
 {
@@ -119,7 +120,7 @@ void smcfs_readahead(struct readahead_control *rac)
 	struct smcfs_xfer *xfer = NULL;
 	struct folio *folio;
 
-	/* The core unlocks what is left in the window; who needs it gets the error from read_folio. */
+	/* The core unlocks what is left in the window; read_folio tells who needs it the error. */
 	if (IS_ERR(grant))
 		return;
 	while ((folio = readahead_folio(rac))) {
@@ -149,7 +150,8 @@ void smcfs_readahead(struct readahead_control *rac)
  * @inode: of the region.
  * @folio: locked, not uptodate; locked again on return.
  *
- * Context: process. Return: 0; -EIO; -EINTR if killed (folio locked in no case of an error).
+ * Context: process.
+ * Return: 0; -EIO; -EINTR if killed (folio locked in no case of an error).
  */
 int smcfs_fetch_folio_sync(struct inode *inode, struct folio *folio)
 {

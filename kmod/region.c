@@ -28,7 +28,7 @@
 #define SMCFS_FLUSH_AFTER_MS	100
 
 static struct {
-	struct mutex		lock;
+	struct mutex		lock;		/* outside of region->lock */
 	DECLARE_HASHTABLE(table, 12);	/* [lock] */
 	u64			next_id;	/* [lock] */
 	unsigned int		nr_failed;	/* [lock] failed binds in the table */
@@ -264,7 +264,7 @@ static void region_fail_bind_locked(struct smcfs_region *region, int err)
 	spin_unlock_bh(&region->lock);
 	if (!region_set_state(region, SMCFS_REGION_FAILED, err, "bind failed"))
 		return;
-	/* Directories are as many as the target has exports at most, and are needed to find these. */
+	/* Directories are at most as many as the target's exports, and are needed to find these. */
 	if (err != -EISDIR && smcfs_regions.nr_failed >= SMCFS_BIND_CACHE_MAX) {
 		region_unhash_locked(region);
 		return;
@@ -279,8 +279,9 @@ static void region_fail_bind_locked(struct smcfs_region *region, int err)
  * @peer: the node.
  * @name: checked by smcfs_name_valid().
  *
- * Context: process; does not wait for the answer. Return: region with a reference, or the
- * remembered error of a bind that failed a moment ago, or -ENOTCONN without a daemon.
+ * Context: process; does not wait for the answer.
+ * Return: region with a reference, or the remembered error of a bind that failed a moment ago, or
+ * -ENOTCONN without a daemon.
  */
 struct smcfs_region *smcfs_region_lookup(struct smcfs_peer *peer, const char *name)
 {
@@ -423,7 +424,7 @@ static bool region_is_clean(struct inode *inode)
 	       !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
 }
 
-/* Lets go of the mount unless there are pages to be sent yet. @inode may be NULL: there are none. */
+/* Lets go of the mount unless pages are still to be sent. @inode may be NULL: there are none. */
 static void region_unpin(struct smcfs_region *region, struct inode *inode)
 {
 	struct path pin = {};

@@ -36,8 +36,8 @@
 /* One transfer: so many local segments and, at worst, as many work requests. */
 #define SMCFS_XFER_SEGS_MAX	32
 /*
- * The largest folio, 128 KiB. All of its dirty runs, every other page at worst, and the border of an
- * extent fit into one transfer, so write-back of a folio is one transfer.
+ * The largest folio, 128 KiB. All of its dirty runs, every other page at worst, and the border of
+ * an extent fit into one transfer, so write-back of a folio is one transfer.
  */
 #define SMCFS_FOLIO_ORDER_MAX	5
 /*
@@ -132,7 +132,8 @@ struct smcfs_xfer *smcfs_xfer_alloc(struct smcfs_grant *grant, enum smcfs_xfer_o
 
 /*
  * Appends local memory that goes to (comes from) @raddr; joined to the request before it where both
- * sides continue. Return: false when the transfer is full (nothing was added).
+ * sides continue.
+ * Return: false when the transfer is full (nothing was added).
  */
 bool smcfs_xfer_add(struct smcfs_xfer *xfer, struct folio *folio, size_t offset, u32 length,
 		    u64 raddr, u32 rkey);
@@ -249,7 +250,8 @@ struct smcfs_grant {
 
 /*
  * Checks @nr extents against @size: sorted, gapless from 0, no wrap, lengths. Takes a session
- * reference of its own. Return: grant or ERR_PTR(-EINVAL, -ENOMEM), @extack says which.
+ * reference of its own.
+ * Return: grant or ERR_PTR(-EINVAL, -ENOMEM), @extack says which.
  */
 struct smcfs_grant *smcfs_grant_create(struct smcfs_session *session, u64 size,
 				       const struct smcfs_extent *extents, unsigned int nr,
@@ -264,7 +266,8 @@ static inline struct smcfs_grant *smcfs_grant_get(struct smcfs_grant *grant)
  * Adds the part of a folio that lies at region position @pos to @xfer, cut at extent borders.
  * Return: bytes added, 0 when the transfer is full.
  */
-u32 smcfs_grant_add(struct smcfs_xfer *xfer, struct folio *folio, size_t offset, u64 pos, u32 length);
+u32 smcfs_grant_add(struct smcfs_xfer *xfer, struct folio *folio, size_t offset, u64 pos,
+		    u32 length);
 
 /* ------------------------------------------------------------------ peers (peer.c) */
 
@@ -413,7 +416,8 @@ extern const struct address_space_operations smcfs_aops;
 
 /*
  * One transfer of write-back. Its ticket is drawn before the first folio is made clean for it, so
- * whoever finds a folio clean and then waits for all tickets drawn so far has waited for that folio.
+ * whoever finds a folio clean and then waits for all tickets drawn so far has waited for that
+ * folio.
  */
 struct smcfs_wb {
 	struct list_head	link;		/* [region->lock] wb_inflight, by ticket */
@@ -441,13 +445,13 @@ int smcfs_flush(struct inode *inode, loff_t start, loff_t end);
 /* Flush, then drop the clean shadow pages of the range, mapped or not; @end inclusive. */
 int smcfs_acquire(struct file *file, loff_t start, loff_t end);
 /*
- * As acquire, but dirty pages stay. They are sent only where they share a large folio with clean ones.
- * 0, -EBUSY, -EINTR.
+ * As acquire, but dirty pages stay. They are sent only where they share a large folio with clean
+ * ones. 0, -EBUSY, -EINTR.
  */
 int smcfs_drop_clean(struct file *file, loff_t start, loff_t end);
 u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag);
 
-/* ------------------------------------------------------------------ inodes (inode.c, file.c, super.c) */
+/* ------------------------------------------------------ inodes (inode.c, file.c, super.c) */
 
 struct smcfs_inode {
 	struct smcfs_region	*region;	/* [const] reference; NULL: directory */
@@ -496,7 +500,7 @@ void smcfs_upcall_daemon_gone(void);
 /* How long open, stat and readdir wait for the daemon. */
 #define SMCFS_BIND_TIMEOUT_MS	15000
 
-/* Both unbound, WQ_MEM_RECLAIM. Flushes wait for sessions, so sessions must not wait behind them. */
+/* Both unbound, WQ_MEM_RECLAIM. Flushes wait for sessions: no session may wait behind them. */
 extern struct workqueue_struct *smcfs_wq;	/* sessions, expiry */
 extern struct workqueue_struct *smcfs_flush_wq;
 

@@ -4,8 +4,8 @@
  * Copyright (c) 2026 The SMC authors
  *
  * Contexts: process.
- * Failure: umount is EBUSY while a region holds dirty pages that outlived their last close (they pin
- *	the mount, region.c); umount -f discards them and says how much.
+ * Failure: umount is EBUSY while a region holds dirty pages that outlived their last close (they
+ *	pin the mount, region.c); umount -f discards them and says how much.
  */
 #include <linux/backing-dev.h>
 #include <linux/fs_context.h>

@@ -4,8 +4,8 @@
  * Copyright (c) 2026 The SMC authors
  *
  * Owns: struct smcfs_wb from create to done.
- * Contexts: create, submit, wait: process. done: process (the bulk CQ's work queue), or the submitter
- *	when nothing could be posted.
+ * Contexts: create, submit, wait: process. done: process (the bulk CQ's work queue), or the
+ *	submitter when nothing could be posted.
  * Locking: region->lock for tickets; smcfs_folio.lock for bits. Neither inside the other.
  * Lifetime: a wb holds its region; each folio in it has its write-back flag and one reference. The
  *	mapping lives as long as a folio of it is in write-back, and is not touched after the last.
@@ -55,8 +55,9 @@ static void wb_retire(struct smcfs_wb *wb)
 	if (wb->failed)
 		region->wb_failures++;
 	while (!list_empty(&region->wb_inflight)) {
-		struct smcfs_wb *first = list_first_entry(&region->wb_inflight, struct smcfs_wb, link);
+		struct smcfs_wb *first;
 
+		first = list_first_entry(&region->wb_inflight, struct smcfs_wb, link);
 		if (!first->done)
 			break;
 		region->wb_done = first->ticket;
@@ -184,9 +185,10 @@ static bool wb_is_done(struct smcfs_region *region, u64 ticket)
  * @end: last byte, inclusive.
  *
  * Waits for every transfer of the region that was begun before, so two barriers at a time are both
- * true. Context: process, killable.
- * Return: 0: all that was dirty in the range before the call is in the target's memory; -EIO: some is not
- * and is still dirty; -EINTR.
+ * true.
+ * Context: process, killable.
+ * Return: 0: all that was dirty in the range before the call is in the target's memory; -EIO: some
+ * is not and is still dirty; -EINTR.
  */
 int smcfs_flush(struct inode *inode, loff_t start, loff_t end)
 {

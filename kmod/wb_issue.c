@@ -4,9 +4,9 @@
  * Copyright (c) 2026 The SMC authors
  *
  * Contexts: process: barriers, the core's flusher, flush_work, close.
- * Locking: the folio lock while a folio moves from dirty to write-back. Before anything that can wait (a
- *	folio lock, another's write-back, pool memory) the transfer at hand is sent: two writers that
- *	each waited for a folio in the other's unsent transfer would wait for ever.
+ * Locking: the folio lock while a folio moves from dirty to write-back. Before anything that can
+ *	wait (a folio lock, another's write-back, pool memory) the transfer at hand is sent: two
+ *	writers that each waited for a folio in the other's unsent transfer would wait for ever.
  * Failure: with no live session nothing is taken: the pages stay dirty, WB_SYNC_ALL gets -EIO. A
  *	transfer that fails later makes its pages dirty again (wb_collect.c).
  */
@@ -48,9 +48,10 @@ static struct smcfs_xfer *issue_room(struct wb_issue *is, unsigned int segs, siz
 
 /*
  * May somebody write to this folio through a reference instead of a page-table entry? O_DIRECT
- * reads, ptrace and the like fault a page in for writing, keep a reference, and mark the *folio* dirty
- * later, without a word about which page. The folio is locked and write-protected: no new such
- * reference can come, and those that exist show in the count. One too many seen only costs a resend.
+ * reads, ptrace and the like fault a page in for writing, keep a reference, and mark the *folio*
+ * dirty later, without a word about which page. The folio is locked and write-protected: no new
+ * such reference can come, and those that exist show in the count. One too many seen only costs a
+ * resend.
  */
 static bool smcfs_folio_held(struct folio *folio)
 {
@@ -154,8 +155,9 @@ static int issue_lock(struct wb_issue *is, struct folio *folio)
  * @mapping: of a region.
  * @wbc: range and mode. WB_SYNC_NONE never waits for the network.
  *
- * Context: process. Return: 0; -EIO when the region has no live session (WB_SYNC_ALL only);
- * -EINTR when killed; -ENOMEM.
+ * Context: process.
+ * Return: 0; -EIO when the region has no live session (WB_SYNC_ALL only); -EINTR when
+ * killed; -ENOMEM.
  */
 int smcfs_writepages(struct address_space *mapping, struct writeback_control *wbc)
 {

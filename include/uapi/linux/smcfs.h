@@ -46,6 +46,7 @@ struct smcfs_cm_private {
 
 /**
  * enum smcfs_cmd - messages of the family
+ * @SMCFS_CMD_UNSPEC: no message has it.
  *
  * Requests of the daemon (each is acknowledged with an errno):
  * @SMCFS_CMD_DAEMON_HELLO: this socket takes the upcalls from now on; -EBUSY while another lives.
@@ -108,6 +109,7 @@ enum smcfs_cmd {
 	SMCFS_CMD_UPCALL_WRITER_RELEASE,
 	SMCFS_CMD_EVENT_SESSION,
 	SMCFS_CMD_EVENT_REGION,
+	/* private: */
 	__SMCFS_CMD_MAX,
 };
 #define SMCFS_CMD_MAX (__SMCFS_CMD_MAX - 1)
