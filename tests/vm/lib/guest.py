@@ -7,19 +7,18 @@ Failure: the end of the process is reported once, through the future `ended`.
 """
 
 import asyncio
-import ctypes
 import json
 import os
 import re
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 
 from errors import VmError
+from network import Network
+from process import die_with_parent
 
 LINE_MAX = 1 << 20  # bytes of one request or monitor answer
 CONNECT_S = 20      # QEMU opens its sockets before it starts the guest
-PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -44,16 +43,11 @@ class Boot:
     repo: Path
     run_dir: Path
     socket_dir: Path  # short: the name of a socket has 107 bytes at most
-    group: str  # multicast address of the run's network
-    port: int
+    switch: Path  # the program that is the network
 
 
 def node_names(count: int) -> list[str]:
     return (["target", "client"] + [f"node{n}" for n in range(3, 17)])[:count]
-
-
-def die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def kvm_is_usable() -> bool:
@@ -66,7 +60,7 @@ def kvm_is_usable() -> bool:
 
 
 class Guest:
-    def __init__(self, name: str, index: int, shape: Shape, boot: Boot) -> None:
+    def __init__(self, name: str, index: int, shape: Shape, boot: Boot, network: Network) -> None:
         self.name = name
         self.index = index
         self.killed = False  # on request of a script
@@ -74,6 +68,7 @@ class Guest:
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._shape = shape
         self._boot = boot
+        self._network = network
         self._sockets = {kind: boot.socket_dir / f"{name}.{kind}" for kind in ("qmp", "ctl")}
         self._process: asyncio.subprocess.Process | None = None
         self._qmp: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -125,9 +120,8 @@ class Guest:
                  "-device", "virtserialport,chardev=ctl,name=smc.driver",
                  "-chardev", f"socket,id=qmp,path={self._sockets['qmp']},server=on,wait=off",
                  "-mon", "chardev=qmp,mode=control"]
-        for nic in range(shape.nics):
-            args += ["-netdev", f"socket,id=n{nic},mcast={boot.group}:{boot.port + nic},"
-                                "localaddr=127.0.0.1",
+        for nic, fd in enumerate(self._network.fds(self.port)):
+            args += ["-netdev", f"stream,id=n{nic},addr.type=fd,addr.str={fd}",
                      "-device", f"virtio-net-pci,id=nic{nic},netdev=n{nic},romfile=,"
                                 f"mac=52:54:00:77:{nic:02x}:{self.index:02x}"]
         if interactive:
@@ -145,7 +139,9 @@ class Guest:
                 stdin=None if interactive else asyncio.subprocess.DEVNULL,
                 stdout=None if interactive else errors, stderr=errors,
                 # Ctrl-C is for this program, which then ends its guests in order.
-                start_new_session=not interactive, preexec_fn=die_with_parent)
+                start_new_session=not interactive, preexec_fn=die_with_parent,
+                pass_fds=self._network.fds(self.port))
+        self._network.given(self.port)
         self._tasks.append(asyncio.create_task(self._watch_process()))
         reader, self._ctl = await self._connect("ctl")
         self._tasks.append(asyncio.create_task(self._read_requests(reader, on_line)))
@@ -165,6 +161,11 @@ class Guest:
                 if asyncio.get_running_loop().time() > deadline:
                     raise VmError(f"{self.name}: QEMU did not open {path}") from error
                 await asyncio.sleep(0.02)
+
+    @property
+    def port(self) -> int:
+        """Of the network's switch."""
+        return self.index - 1
 
     # --- use -----------------------------------------------------------------------------
 
@@ -207,6 +208,14 @@ class Guest:
             answer = self._qmp_answer.result()
         if "error" in answer:
             raise VmError(f"{command}: {answer['error'].get('desc')}")
+
+    async def set_running(self, running: bool) -> None:
+        """Freeze its processor, or let it go on. Its network goes with it."""
+        if running:
+            await self._network.set_running(self.port, True)
+        await self.qmp("cont" if running else "stop")
+        if not running:
+            await self._network.set_running(self.port, False)
 
     # --- end -----------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The SMC authors
 """One boot of all guests, and the scripts that run in it, one after the other.
 
-Owns: the guests, and the answers that they wait for. A guest asks `ID VERB WORDS...` and
+Owns: the guests, their network, and the answers that they wait for. A guest asks `ID VERB WORDS...` and
 gets `ID ok VALUE` or `ID err REASON`; meeting points hold the answer back until every node
 has come.
 
@@ -19,6 +19,7 @@ from collections.abc import Callable
 
 from errors import VmError
 from guest import Boot, Guest, Shape, node_names
+from network import Network
 from report import NOT_OK, OK, SKIP, Report
 from scan import scan
 from script import Script
@@ -37,7 +38,8 @@ class Session:
         self._boot = boot
         self._shell = shell
         self._report = report
-        self._guests = [Guest(name, index + 1, shape, boot)
+        self._network = Network(boot.switch, shape.nodes, shape.nics)
+        self._guests = [Guest(name, index + 1, shape, boot, self._network)
                         for index, name in enumerate(node_names(shape.nodes))]
         self._left = deque(scripts)
         self._done: list[Script] = []
@@ -69,6 +71,7 @@ class Session:
         trouble = ""
         self._set_deadline(BOOT_TIMEOUT_S, "the guests did not boot")
         try:
+            await self._network.start()
             starts = [guest.start(self._shell and guest.name == "client", self._on_line)
                       for guest in self._guests]
             await asyncio.gather(*starts)
@@ -82,6 +85,7 @@ class Session:
                 task.cancel()
             await asyncio.gather(*self._tasks, *(guest.end() for guest in self._guests),
                                  return_exceptions=True)
+            await self._network.end()
         if trouble:
             name = self._script.name if self._script else "boot"
             self._report.result(NOT_OK, name, self._case or "ends with its tokens", trouble)
@@ -350,7 +354,7 @@ class Session:
             raise VmError(f"no node {node}")
         match action, state:
             case "stop" | "cont", "":
-                await victim.qmp(action)
+                await victim.set_running(action == "cont")
             case "link", "up" | "down":
                 await victim.qmp("set_link", name=f"nic{nic}", up=state == "up")
             case "kill", "":
