@@ -64,8 +64,22 @@ Acceptor::~Acceptor()
     if (write(stop_.get(), &one, sizeof(one)) < 0)
         die("stopping the target", errno);
     thread_.join();
+    if (shared_)
+        ibv_dereg_mr(shared_);
     rdma_destroy_id(listener_);
     rdma_destroy_event_channel(channel_);
+}
+
+std::uint32_t Acceptor::share(std::span<std::uint8_t> memory)
+{
+    // The connection manager has one protection domain for all queue pairs of a device.
+    if (listener_->pd)
+        shared_ =
+            ibv_reg_mr(listener_->pd, memory.data(), memory.size(),
+                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE);
+    if (!shared_)
+        die("registering memory", errno);
+    return shared_->rkey;
 }
 
 void Acceptor::handle(rdma_cm_id* id, int event)

@@ -14,6 +14,7 @@ namespace smc::test {
 namespace {
 
 constexpr int kConnectMs = 20000;
+constexpr int kRequestMs = 20000; // guests share processors with other work
 constexpr int kGoneMs = 60000;
 
 // Polls what has no event for this socket.
@@ -148,7 +149,7 @@ Message World::session_connect(std::uint64_t session, const char* node) const
         .raw(SMCFS_A_DST_ADDR, address_)
         .raw(SMCFS_A_TOKEN_READ, token)
         .raw(SMCFS_A_TOKEN_BULK, token)
-        .u32(SMCFS_A_REQUEST_TIMEOUT_MS, 2000)
+        .u32(SMCFS_A_REQUEST_TIMEOUT_MS, kRequestMs)
         .u32(SMCFS_A_CONNECT_TIMEOUT_MS, kConnectMs);
     return addressed(message);
 }

@@ -35,6 +35,8 @@ public:
         return message;
     }
 
+    // Memory that every session can read and write from now on; returns its key.
+    std::uint32_t share(std::span<std::uint8_t> memory) { return target_.share(memory); }
     // Starts it and waits until it is LIVE; dies if that does not happen.
     void connect(std::uint64_t session, const char* node);
     bool live(std::uint64_t session);
