@@ -11,18 +11,26 @@
 # no byte of the target's memory after a barrier, is another than a model in memory says.
 . "$SMC_ROOT/tests/vm/lib-product.sh"
 
-SIZE=$((8 * 1024 * 1024 + 1234))
-OPS=${OPS:-$((SOAK ? 10000000 : 4000))}
+# Most of the commands work in little memory: whatever drops all of it (open, drop_caches) is followed by
+# fetching all of it again. The rest in more than a command of any kind covers.
+SMALL=$((1024 * 1024 + 1234))
+LARGE=$((8 * 1024 * 1024 + 1234))
+OPS=${OPS:-$((SOAK ? 10000000 : 100000))}
+LARGE_OPS=$((OPS / 25))
 
-model_run() { # model_run OPTIONS...
-	on target export_file model "$SIZE"
+model_run() { # model_run SIZE OPTIONS...
+	local size=$1
+	shift
+	on target export_file model "$size"
 	on target serve_memory model
 	barrier served
 	if [ "$NODE" = client ]; then
-		modprobe brd rd_nr=1 rd_size=16384
+		modprobe brd rd_nr=1 rd_size=4096
 		check model --region /smc/target/model --target "tcp:target:$TARGET_PORT" \
 			--scratch /dev/ram0 --direct --system "$@"
 		rmmod brd
+		echo "fetched $(counter target:model fetch_bytes) bytes," \
+			"flushed $(counter target:model flush_bytes)"
 	fi
 	barrier finished
 	on target stop_serving
@@ -43,6 +51,7 @@ model_finds_faults() {
 
 case_ "the product starts on both nodes" product_start
 case_ "the model finds a lost store" model_finds_faults
-case_ "random commands leave no byte wrong" model_run --seed "$SEED" --ops "$OPS"
+case_ "random commands leave no byte wrong" model_run $SMALL --seed "$SEED" --ops $((OPS - LARGE_OPS))
+case_ "in a larger region, too" model_run $LARGE --seed $((SEED + 1)) --ops $LARGE_OPS
 case_ "everything is put away, and the module unloads" product_stop
 pass

@@ -75,6 +75,13 @@ public:
     {
         return {bytes_ + offset, bytes_ + offset + length};
     }
+    std::vector<std::vector<std::uint8_t>> read_all(std::span<const Piece> pieces) override
+    {
+        std::vector<std::vector<std::uint8_t>> all;
+        for (const Piece& piece : pieces)
+            all.push_back(read(piece.offset, piece.length));
+        return all;
+    }
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override
     {
         std::memcpy(bytes_ + offset, bytes.data(), bytes.size());
@@ -111,38 +118,67 @@ public:
     std::uint64_t size() override
     {
         std::uint64_t size = 0;
-        call({TargetOp::kSize, 0, 0}, nullptr, &size, sizeof size);
+        ask({TargetOp::kSize, 0, 0}, nullptr);
+        take(&size, sizeof size);
         return size;
     }
     std::vector<std::uint8_t> read(std::uint64_t offset, std::uint64_t length) override
     {
-        std::vector<std::uint8_t> bytes(length);
-        for (std::uint64_t done = 0; done < length;) {
-            auto part = static_cast<std::uint32_t>(
-                std::min<std::uint64_t>(length - done, kTargetTransferMax));
-            call({TargetOp::kRead, part, offset + done}, nullptr, bytes.data() + done, part);
-            done += part;
+        Piece piece{offset, length};
+        return std::move(read_all({&piece, 1})[0]);
+    }
+    std::vector<std::vector<std::uint8_t>> read_all(std::span<const Piece> pieces) override
+    {
+        std::vector<std::vector<std::uint8_t>> all;
+        std::vector<Part> parts;
+        for (const Piece& piece : pieces) {
+            std::uint8_t* to = all.emplace_back(piece.length).data();
+            for (std::uint64_t done = 0; done < piece.length; done += kTargetTransferMax)
+                parts.push_back({{TargetOp::kRead,
+                                  static_cast<std::uint32_t>(std::min<std::uint64_t>(
+                                      piece.length - done, kTargetTransferMax)),
+                                  piece.offset + done},
+                                 to + done});
         }
-        return bytes;
+        // So few requests that the socket takes them all while nobody reads the answers.
+        constexpr std::size_t kAhead = 256;
+        for (std::size_t first = 0; first < parts.size(); first += kAhead) {
+            std::size_t end = std::min(first + kAhead, parts.size());
+            for (std::size_t i = first; i < end; i++)
+                ask(parts[i].request, nullptr);
+            for (std::size_t i = first; i < end; i++)
+                take(parts[i].to, parts[i].request.length);
+        }
+        return all;
     }
     void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) override
     {
         for (std::uint64_t done = 0; done < bytes.size();) {
             auto part = static_cast<std::uint32_t>(
                 std::min<std::uint64_t>(bytes.size() - done, kTargetTransferMax));
-            call({TargetOp::kWrite, part, offset + done}, bytes.data() + done, nullptr, 0);
+            ask({TargetOp::kWrite, part, offset + done}, bytes.data() + done);
+            take(nullptr, 0);
             done += part;
         }
     }
 
 private:
-    void call(const TargetRequest& request, const std::uint8_t* body, void* result,
-              std::uint32_t result_bytes)
+    struct Part {
+        TargetRequest request;
+        std::uint8_t* to;
+    };
+
+    void ask(const TargetRequest& request, const std::uint8_t* body)
+    {
+        if (!send_all(fd_.get(), &request, sizeof request) ||
+            (body && !send_all(fd_.get(), body, request.length)))
+            die("model-target hung up", errno);
+    }
+
+    void take(void* result, std::uint32_t result_bytes)
     {
         TargetAnswer answer{};
-        if (!send_all(fd_.get(), &request, sizeof request) ||
-            (body && !send_all(fd_.get(), body, request.length)) ||
-            !receive_all(fd_.get(), &answer, sizeof answer))
+        if (!receive_all(fd_.get(), &answer, sizeof answer))
             die("model-target hung up", errno);
         if (answer.error)
             die("model-target refused", static_cast<int>(answer.error));

@@ -34,11 +34,18 @@ struct TargetAnswer {
 
 constexpr std::uint32_t kTargetTransferMax = 1U << 20;
 
+struct Piece {
+    std::uint64_t offset;
+    std::uint64_t length;
+};
+
 class Target {
 public:
     virtual ~Target() = default;
     virtual std::uint64_t size() = 0;
     virtual std::vector<std::uint8_t> read(std::uint64_t offset, std::uint64_t length) = 0;
+    // The same for several pieces, in one round trip where there is one.
+    virtual std::vector<std::vector<std::uint8_t>> read_all(std::span<const Piece> pieces) = 0;
     virtual void write(std::uint64_t offset, std::span<const std::uint8_t> bytes) = 0;
 };
 

@@ -112,6 +112,12 @@ Plan::Plan(std::uint64_t seed, const Abilities& abilities, std::uint64_t region_
             weight_total_ += traits.weight;
 }
 
+std::uint64_t Plan::expected(Op op, std::uint64_t commands) const
+{
+    const OpTraits& traits = kOps[static_cast<std::size_t>(op)];
+    return possible(traits, abilities_) ? commands * traits.weight / weight_total_ : 0;
+}
+
 Op Plan::draw_op(Random& random) const
 {
     std::uint64_t at = random.below(weight_total_);

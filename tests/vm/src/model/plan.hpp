@@ -74,6 +74,8 @@ public:
     Plan(std::uint64_t seed, const Abilities& abilities, std::uint64_t region_size,
          std::uint64_t scratch_size);
     Command next(std::uint64_t number);
+    // How often it is expected among so many commands.
+    std::uint64_t expected(Op op, std::uint64_t commands) const;
 
 private:
     Op draw_op(Random& random) const;

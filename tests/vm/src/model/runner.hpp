@@ -46,18 +46,21 @@ public:
     int run();
 
 private:
-    std::string step(const Command& command);
+    // `done`: false when the command could not be, without breaking a promise.
+    std::string step(const Command& command, bool& done);
     std::string execute(const Command& command);
     std::string before_write(const Command& command, Range range);
-    std::string target_write(const Command& command);
+    std::string target_write(const Command& command, bool& done);
     std::string system_knob(const Command& command);
     void update_model(const Command& command);
     std::string compare_barrier(const Command& command);
-    std::string compare_target(Range range);
+    std::string compare_target(const std::vector<Range>& ranges);
     std::string compare_everything();
     std::string finish();
     void report(const Command& command, const std::string& wrong) const;
     void progress(std::uint64_t done) const;
+    void print_counts() const;
+    std::string check_counts(std::uint64_t commands) const;
     void read_initial_content();
 
     Options options_;
@@ -68,6 +71,8 @@ private:
     std::unique_ptr<Plan> plan_;
     std::vector<Command> history_;
     std::array<std::uint64_t, static_cast<std::size_t>(Op::kCount)> counts_{};
+    std::array<double, static_cast<std::size_t>(Op::kCount)> seconds_{};
+    double target_seconds_ = 0; // of these, asking the target
     std::uint64_t barriers_ = 0;
     std::uint64_t compared_bytes_ = 0;
     bool sabotage_due_ = false;

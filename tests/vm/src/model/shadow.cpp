@@ -51,13 +51,12 @@ std::string compare(const std::uint8_t* got, const std::uint8_t* want, Range ran
 
 void fill(std::uint8_t* to, std::uint64_t value, Range range)
 {
-    std::uint64_t word = 0;
-    for (std::uint64_t i = 0; i < range.length; i++) {
-        std::uint64_t at = range.offset + i;
-        if (i == 0 || at % 8 == 0)
-            word = mix(value ^ (at / 8 * 0x100000001b3)) >> (at % 8 * 8);
-        to[i] = static_cast<std::uint8_t>(word);
-        word >>= 8;
+    for (std::uint64_t done = 0; done < range.length;) {
+        std::uint64_t at = range.offset + done;
+        std::uint64_t word = mix(value ^ (at / 8 * 0x100000001b3)) >> (at % 8 * 8);
+        std::uint64_t part = std::min(8 - at % 8, range.length - done);
+        std::memcpy(to + done, &word, part);
+        done += part;
     }
 }
 
