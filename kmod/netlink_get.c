@@ -146,6 +146,8 @@ struct region_view {
 	u64			generation;	/* 0: was never bound, what follows means nothing */
 	u64			size;
 	u32			mode, uid, gid, writers, flags;
+	u8			cto, cto_origin, flush_after_origin;
+	u32			flush_after_ms;
 	char			reason[SMCFS_REASON_MAX + 1];
 };
 
@@ -165,6 +167,10 @@ static void region_look(struct smcfs_region *region, struct region_view *view)
 	view->gid = desc->gid;
 	view->writers = desc->writers;
 	view->flags = desc->flags;
+	view->cto = region->cto;
+	view->cto_origin = region->cto_origin;
+	view->flush_after_ms = region->flush_after_ms;
+	view->flush_after_origin = region->flush_after_origin;
 	memcpy(view->reason, region->reason, sizeof(view->reason));
 	spin_unlock_bh(&region->lock);
 }
@@ -236,8 +242,10 @@ static int region_put(struct sk_buff *skb, struct smcfs_region *region)
 	    nla_put_u32(skb, SMCFS_A_WRITER_STATE, view.writer) ||
 	    region_put_inflight(skb, region) ||
 	    nla_put_u32(skb, SMCFS_A_OPENERS, atomic_read(&region->openers)) ||
-	    nla_put_u8(skb, SMCFS_A_CTO, READ_ONCE(region->cto)) ||
-	    nla_put_u32(skb, SMCFS_A_FLUSH_AFTER_MS, READ_ONCE(region->flush_after_ms)) ||
+	    nla_put_u8(skb, SMCFS_A_CTO, view.cto) ||
+	    nla_put_u8(skb, SMCFS_A_CTO_ORIGIN, view.cto_origin) ||
+	    nla_put_u32(skb, SMCFS_A_FLUSH_AFTER_MS, view.flush_after_ms) ||
+	    nla_put_u8(skb, SMCFS_A_FLUSH_AFTER_ORIGIN, view.flush_after_origin) ||
 	    region_put_cache(skb, region) ||
 	    smcfs_stats_fill(skb, &region->stats))
 		return -EMSGSIZE;

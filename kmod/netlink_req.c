@@ -475,6 +475,8 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 {
 	const struct nlattr *flush_after = info->attrs[SMCFS_A_FLUSH_AFTER_MS];
 	const struct nlattr *cto = info->attrs[SMCFS_A_CTO];
+	const struct nlattr *from = info->attrs[SMCFS_A_ORIGIN];
+	enum smcfs_origin origin = from ? nla_get_u8(from) : SMCFS_ORIGIN_SET;
 	struct smcfs_region *region;
 
 	if (smcfs_nl_missing(info, REGION_ID))
@@ -486,11 +488,20 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 	region = smcfs_region_get(nla_get_u64(info->attrs[SMCFS_A_REGION_ID]));
 	if (!region)
 		return region_gone(info, -ENOENT);
-	/* Pair with the READ_ONCE of whoever opens, closes or dirties. */
-	if (cto)
+	/*
+	 * The daemon applies its configuration at every bind: what somebody set meanwhile stays.
+	 * WRITE_ONCE: pairs with the READ_ONCE of whoever opens, closes or dirties.
+	 */
+	spin_lock_bh(&region->lock);
+	if (cto && origin >= region->cto_origin) {
 		WRITE_ONCE(region->cto, nla_get_u8(cto));
-	if (flush_after)
+		region->cto_origin = origin;
+	}
+	if (flush_after && origin >= region->flush_after_origin) {
 		WRITE_ONCE(region->flush_after_ms, nla_get_u32(flush_after));
+		region->flush_after_origin = origin;
+	}
+	spin_unlock_bh(&region->lock);
 	smcfs_region_put(region);
 	return 0;
 }

@@ -129,6 +129,8 @@ static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const 
 	INIT_DELAYED_WORK(&region->flush_work, region_flush_work);
 	region->cto = 1;
 	region->flush_after_ms = SMCFS_FLUSH_AFTER_MS;
+	region->cto_origin = SMCFS_ORIGIN_DEFAULT;
+	region->flush_after_origin = SMCFS_ORIGIN_DEFAULT;
 	hash_add(smcfs_regions.table, &region->hash, region_hash(peer, name));
 	return region;
 }

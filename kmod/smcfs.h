@@ -339,8 +339,10 @@ struct smcfs_region {
 	struct path		pin;		/* [writer_lock] mnt NULL: none */
 	struct delayed_work	flush_work;	/* sends what outlived the last close */
 
-	u8			cto;		/* READ_ONCE: close-to-open */
-	u32			flush_after_ms;	/* READ_ONCE */
+	u8			cto;		/* [lock] reads without: READ_ONCE; close-to-open */
+	u32			flush_after_ms;	/* [lock] reads without: READ_ONCE */
+	enum smcfs_origin	cto_origin;	/* [lock] */
+	enum smcfs_origin	flush_after_origin;	/* [lock] */
 	struct smcfs_stats	stats;
 };
 
