@@ -60,6 +60,8 @@ struct RegionInfo {
     std::string reason;
     std::optional<bool> cto;
     std::optional<uint32_t> flush_after_ms;
+    uint32_t cto_origin = SMCFS_ORIGIN_UNSPEC;
+    uint32_t flush_after_origin = SMCFS_ORIGIN_UNSPEC;
     uint64_t dirty_bytes = 0;
     uint64_t writeback_bytes = 0;
     uint64_t cached_bytes = 0;

@@ -23,6 +23,7 @@ LENGTH=$((1024 * 1024 + 100))
 start() {
 	# Exports in the configuration come back when the daemon does.
 	on target write_guarded_config
+	on client write_rule
 	product_start
 }
 write_guarded_config() {
@@ -37,6 +38,10 @@ write_guarded_config() {
 		length = $LENGTH
 		mode = "0666"
 	END
+}
+write_rule() {
+	write_config
+	printf '[[region]]\nmatch = "target/*"\nflush_after_ms = 110\n' >>"$PRODUCT_CONFIG"
 }
 fill_guards() {
 	probe_script "open rw /dev/shm/guarded" "pwrite 0 $GUARD 238" \
@@ -58,6 +63,8 @@ failed_fsync_then_good() {
 		p a "store 0 65536 1"
 		p a "msync 0 65536"
 		p a "load 0 $LENGTH" # a store to a page that is not here has to fetch it
+		check_equal "flush_after_ms" "$(smcctl get target:guarded flush_after_ms)" 110
+		check smcctl set target:guarded flush_after_ms=120
 		check vm_ctl link client down
 		p a "store 0 131072 2"
 		p a "pwrite $((LENGTH - 50)) 50 2"
@@ -69,6 +76,8 @@ failed_fsync_then_good() {
 		eventually 60 region_is guarded active
 		p a "fsync"
 		p a "expect 0 135168 2"
+		# What somebody set is not undone by the rules of the configuration.
+		check_equal "flush_after_ms" "$(smcctl get target:guarded flush_after_ms)" 120
 	fi
 	barrier fsynced
 	on target probe_script "open r /dev/shm/guarded" "pexpect $GUARD 135168 2" \
