@@ -137,18 +137,20 @@ void Daemon::on_export(LocalRequest& request)
         request.responder.error(spec.error());
         return;
     }
-    const auto info = target_->add_export(std::move(*spec));
-    if (info) {
-        log::info("exported {}, {} bytes, for uid {}", info->name, info->size, request.caller.uid);
-        publish({{"kind", "export"},
-                 {"name", info->name},
-                 {"node", config_.node},
-                 {"state", "exported"}});
-        request.responder.ok(
-            {{"generation", identity_text(info->generation)}, {"size", info->size}});
-    } else {
-        request.responder.error(info.error());
-    }
+    target_->add_export(
+        std::move(*spec), [this, uid = request.caller.uid,
+                           responder = request.responder](const Result<ExportInfo>& info) {
+            if (!info) {
+                responder.error(info.error());
+                return;
+            }
+            log::info("exported {}, {} bytes, for uid {}", info->name, info->size, uid);
+            publish({{"kind", "export"},
+                     {"name", info->name},
+                     {"node", config_.node},
+                     {"state", "exported"}});
+            responder.ok({{"generation", identity_text(info->generation)}, {"size", info->size}});
+        });
 }
 
 void Daemon::on_unexport(LocalRequest& request)
