@@ -27,6 +27,14 @@ Binder::Binder(std::string node, NodePort& port, ClientTimes times)
       rebind_backoff_(times.retry_first, times.retry_cap)
 {}
 
+void Binder::set_times(const ClientTimes& times)
+{
+    times_ = times;
+    rebind_backoff_ = Backoff(times.retry_first, times.retry_cap);
+    keeper_.set_times(times);
+    failure_.reset();
+}
+
 // --- first use -----------------------------------------------------------------------------------
 
 void Binder::bind_for_kernel(const std::string& name)

@@ -33,6 +33,8 @@ public:
     using Waiter = std::function<void(Result<RegionId>)>;
 
     Binder(std::string node, NodePort& port, ClientTimes times);
+    // For what begins from now on; a node that failed a moment ago may be tried again.
+    void set_times(const ClientTimes& times);
 
     // The kernel asks: answered with attach or bind_fail.
     void bind_for_kernel(const std::string& name);

@@ -63,6 +63,14 @@ SessionKeeper::SessionKeeper(std::string node, NodePort& port, SessionListener& 
       backoff_(times.retry_first, times.retry_cap)
 {}
 
+void SessionKeeper::set_times(const ClientTimes& times)
+{
+    times_ = times;
+    backoff_ = Backoff(times.retry_first, times.retry_cap);
+    if (phase_ == SessionPhase::waiting)
+        port_.arm(NodePort::Timer::session, Milliseconds(0));
+}
+
 // The only writer of phase_.
 void SessionKeeper::set_phase(SessionPhase next)
 {

@@ -40,16 +40,29 @@ Result<T> read_answer(const Result<Json>& answer, Read read)
 } // namespace
 
 Node::Node(const Context& context, PeerConfig peer)
-    : context_(context), peer_(std::move(peer)),
+    : context_(context), name_(peer.name),
       link_({context.loop, context.resolver, context.config.control, context.config.node,
              Milliseconds(context.config.timeouts.connect_ms)},
-            peer_, *this),
-      binder_(peer_.name, *this, times_of(context.config))
+            std::move(peer), *this),
+      binder_(name_, *this, times_of(context.config))
 {
     const Milliseconds idle(-1);
     session_timer_ = context_.loop.add_timer(idle, [this] { binder_.keeper().on_timer(); });
     bind_timer_ = context_.loop.add_timer(idle, [this] { binder_.on_bind_timer(); });
     rebind_timer_ = context_.loop.add_timer(idle, [this] { binder_.on_rebind_timer(); });
+}
+
+void Node::configure(PeerConfig peer)
+{
+    link_.configure(std::move(peer), Milliseconds(context_.config.timeouts.connect_ms));
+    binder_.set_times(times_of(context_.config));
+    failure_.reset(); // it may have been what was changed
+}
+
+bool Node::unused() const
+{
+    return waiters_.empty() && link_.state() != Link::State::connecting && !binder_.has_regions() &&
+           binder_.keeper().phase() == SessionPhase::idle;
 }
 
 void Node::adopt(const std::vector<KernelSession>& sessions,
@@ -75,7 +88,7 @@ void Node::with_link(Memory memory, LinkWaiter waiter)
         return;
     }
     if (waiters_.size() >= kWaitersMax) {
-        waiter(fail(EBUSY, fmt::format("too many requests wait for {} already", peer_.name)));
+        waiter(fail(EBUSY, fmt::format("too many requests wait for {} already", name_)));
         return;
     }
     waiters_.push_back(std::move(waiter));
@@ -86,7 +99,7 @@ void Node::on_link_up()
 {
     failure_.reset();
     publish_state("");
-    log::info("connected to {} ({} port {})", peer_.name, peer_.address, peer_.port);
+    log::info("connected to {} ({} port {})", name_, peer().address, peer().port);
     for (const auto& waiter : std::exchange(waiters_, {}))
         waiter({});
     binder_.keeper().on_link_up();
@@ -123,14 +136,14 @@ void Node::on_link_notice(const std::string& type, const Json& body)
         const auto reason = get_string(body, "reason").value_or("no reason given");
         binder_.keeper().on_broken(*session,
                                    {ECONNRESET, fmt::format("{} says that the session is lost: {}",
-                                                            peer_.name, printable(reason))});
+                                                            name_, printable(reason))});
     }
 }
 
 void Node::publish_state(const std::string& reason)
 {
     context_.publish({{"kind", "peer"},
-                      {"node", peer_.name},
+                      {"node", name_},
                       {"state", to_string(link_.state())},
                       {"reason", reason.empty() ? Json() : Json(reason)}});
 }
@@ -199,8 +212,8 @@ void Node::session_open(SessionId session)
     call("peer.session_open", {{"session", identity_text(session)}, {"node", context_.config.node}},
          [this, session](const Result<Json>& answer) {
              auto offer = read_answer<SessionOffer>(answer, offer_from_json);
-             if (offer && !peer_.rdma_addresses.empty())
-                 offer->addresses = peer_.rdma_addresses;
+             if (offer && !peer().rdma_addresses.empty())
+                 offer->addresses = peer().rdma_addresses;
              binder_.keeper().on_offer(session, offer);
          });
 }
@@ -238,7 +251,7 @@ void Node::grant_release(SessionId session, const std::string& name)
 {
     call_named("peer.grant_release", session, name, [this, name](const Result<Json>& answer) {
         if (!answer)
-            log::debug("{}:{}: {}", peer_.name, name, answer.error().what);
+            log::debug("{}:{}: {}", name_, name, answer.error().what);
         binder_.on_released(name);
     });
 }
@@ -255,7 +268,7 @@ void Node::writer_release(SessionId session, const std::string& name)
 {
     call_named("peer.writer_release", session, name, [this, name](const Result<Json>& answer) {
         if (!answer)
-            log::debug("{}:{}: {}", peer_.name, name, answer.error().what);
+            log::debug("{}:{}: {}", name_, name, answer.error().what);
     });
 }
 
@@ -268,14 +281,14 @@ Result<void> Node::kernel_connect(SessionId session, const SessionOffer& offer,
     link_.set_wanted(true);
     SessionConnect connect;
     connect.session = session;
-    connect.node = peer_.name;
+    connect.node = name_;
     connect.address = address;
     connect.port = offer.port;
-    connect.source_address = peer_.source_address;
+    connect.source_address = peer().source_address;
     connect.token_read = offer.token_read;
     connect.token_bulk = offer.token_bulk;
     connect.request_timeout_ms =
-        peer_.request_timeout_ms.value_or(context_.config.timeouts.request_ms);
+        peer().request_timeout_ms.value_or(context_.config.timeouts.request_ms);
     connect.connect_timeout_ms = static_cast<std::uint32_t>(timeout.count());
     return context_.kernel.session_connect(connect);
 }
@@ -288,10 +301,10 @@ Result<void> Node::kernel_delete(SessionId session)
 
 Result<RegionId> Node::kernel_attach(SessionId session, const std::string& name, const Grant& grant)
 {
-    const auto region = SMC_TRY(context_.kernel.region_attach({peer_.name, name, session, grant}));
+    const auto region = SMC_TRY(context_.kernel.region_attach({name_, name, session, grant}));
     std::optional<bool> cto;
     std::optional<std::uint32_t> flush_after_ms;
-    const auto path = peer_.name + "/" + name;
+    const auto path = name_ + "/" + name;
     for (const auto& rule : context_.config.regions) {
         if (::fnmatch(rule.match.c_str(), path.c_str(), 0) != 0)
             continue;
@@ -307,13 +320,13 @@ Result<RegionId> Node::kernel_attach(SessionId session, const std::string& name,
 
 void Node::kernel_bind_fail(const std::string& name, int error)
 {
-    if (auto result = context_.kernel.bind_fail(peer_.name, name, error); !result)
-        log::debug("{}:{}: {}", peer_.name, name, result.error().what);
+    if (auto result = context_.kernel.bind_fail(name_, name, error); !result)
+        log::debug("{}:{}: {}", name_, name, result.error().what);
 }
 
 void Node::kernel_revoke(RegionId region)
 {
-    context_.kernel.region_revoke(region, [name = peer_.name,
+    context_.kernel.region_revoke(region, [name = name_,
                                            region](const Result<std::uint64_t>& result) {
         if (!result && result.error().code != ENOENT)
             log::error("region {} of {} cannot be revoked: {}", region, name, result.error().what);
@@ -325,7 +338,7 @@ void Node::kernel_revoke(RegionId region)
 void Node::kernel_writer_result(RegionId region, int error)
 {
     if (auto result = context_.kernel.writer_result(region, error); !result)
-        log::debug("region {} of {}: {}", region, peer_.name, result.error().what);
+        log::debug("region {} of {}: {}", region, name_, result.error().what);
 }
 
 // --- clocks --------------------------------------------------------------------------------------
@@ -370,7 +383,7 @@ Json Node::session_json() const
         return {};
     const auto age = std::chrono::duration_cast<std::chrono::seconds>(now() - session_since_);
     return {{"session", identity_text(keeper.session())},
-            {"node", peer_.name},
+            {"node", name_},
             {"state", to_string(keeper.phase())},
             {"regions", binder_.region_names()},
             {"writes", binder_.written_names()},

@@ -38,7 +38,11 @@ public:
     [[nodiscard]] Binder& binder() { return binder_; }
     [[nodiscard]] const Binder& binder() const { return binder_; }
     [[nodiscard]] const Link& link() const { return link_; }
-    [[nodiscard]] const PeerConfig& peer() const { return peer_; }
+    [[nodiscard]] const PeerConfig& peer() const { return link_.peer(); }
+    // The configuration has changed: for what begins from now on.
+    void configure(PeerConfig peer);
+    // Nothing is under way, and nothing depends on it.
+    [[nodiscard]] bool unused() const;
     [[nodiscard]] Json session_json() const; // of `sessions`; null without a session
 
     // What the kernel holds of this node when the daemon starts.
@@ -88,7 +92,7 @@ private:
     [[nodiscard]] EventLoop::Source& timer(Timer which);
 
     Context context_;
-    PeerConfig peer_;
+    const std::string name_;
     Link link_;
     Binder binder_;
     EventLoop::Source session_timer_;

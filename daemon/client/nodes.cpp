@@ -3,7 +3,6 @@
 #include "client/nodes.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -11,6 +10,8 @@
 
 namespace smc {
 namespace {
+
+constexpr Milliseconds kLeavingInterval{1000}; // nodes that left the configuration, one look
 
 const char* state_name(smcfs_session_state state)
 {
@@ -77,7 +78,8 @@ Node* Nodes::make(const PeerConfig& peer)
 
 Node* Nodes::get(const std::string& name)
 {
-    if (auto* node = existing(name))
+    auto* node = existing(name);
+    if (node != nullptr && (config_.peers.contains(name) || !node->unused()))
         return node;
     const auto found = config_.peers.find(name);
     return found == config_.peers.end() ? nullptr : make(found->second);
@@ -85,14 +87,18 @@ Node* Nodes::get(const std::string& name)
 
 void Nodes::apply()
 {
+    for (const auto& [name, node] : nodes_)
+        if (const auto found = config_.peers.find(name); found != config_.peers.end())
+            node->configure(found->second);
     sync_peers();
     remove_unused();
+    look_after_leaving();
 }
 
 // The names under the mount point are those of the configuration, and of nodes in use.
 void Nodes::sync_peers()
 {
-    peers_left_ = false;
+    std::set<std::string> leaving;
     if (!kernel_->up())
         return;
     const auto listed = kernel_->peers();
@@ -105,12 +111,14 @@ void Nodes::sync_peers()
         if (config_.peers.contains(name))
             continue;
         if (auto result = kernel_->peer_del(name); !result && result.error().code == EBUSY) {
-            peers_left_ = true;
-            log::warn("peer {} left the configuration, but regions of it are attached: it goes "
-                      "when they are detached",
-                      name);
+            leaving.insert(name);
+            if (!leaving_.contains(name))
+                log::warn("peer {} left the configuration, but regions of it are attached: it goes "
+                          "when they are detached",
+                          name);
         }
     }
+    leaving_ = std::move(leaving);
     for (const auto& [name, peer] : config_.peers) {
         if (known.contains(name))
             continue;
@@ -119,16 +127,27 @@ void Nodes::sync_peers()
     }
 }
 
-// Nodes whose configuration is another one now are made anew when nothing depends on them.
+// Nodes that left the configuration, when nothing depends on them.
 void Nodes::remove_unused()
 {
     std::erase_if(nodes_, [this](const auto& entry) {
-        const auto& [name, node] = entry;
-        const auto found = config_.peers.find(name);
-        const bool same = found != config_.peers.end() && found->second == node->peer();
-        const auto& binder = node->binder();
-        return !same && !binder.has_regions() && binder.keeper().phase() == SessionPhase::idle;
+        return !config_.peers.contains(entry.first) && entry.second->unused();
     });
+}
+
+// Their last region and session end without a word to this place.
+void Nodes::look_after_leaving()
+{
+    const bool left =
+        !leaving_.empty() || std::any_of(nodes_.begin(), nodes_.end(), [this](const auto& entry) {
+            return !config_.peers.contains(entry.first);
+        });
+    if (left)
+        leaving_timer_ = loop_.add_timer(kLeavingInterval, [this] {
+            sync_peers();
+            remove_unused();
+            look_after_leaving();
+        });
 }
 
 // --- what local programs want --------------------------------------------------------------------
@@ -209,6 +228,7 @@ void Nodes::kernel_up()
 {
     sync_peers();
     adopt_all();
+    look_after_leaving();
 }
 
 void Nodes::adopt_all()
@@ -291,8 +311,6 @@ void Nodes::region_event(const KernelRegion& region)
               {"reason", text_or_null(region.reason)}});
     if (auto* node = existing(region.node))
         node->binder().on_region_event(region);
-    if (peers_left_ && region.state == SMCFS_REGION_FAILED)
-        loop_.defer([this] { apply(); });
 }
 
 void Nodes::upcall_bind(const std::string& node, const std::string& name)
