@@ -60,6 +60,7 @@ private:
     void on_status(LocalRequest& request);
     void on_export(LocalRequest& request);
     void on_unexport(LocalRequest& request);
+    static void answer_page(const LocalRequest& request, const Json& lists);
     void on_exports(LocalRequest& request);
     void on_sessions(LocalRequest& request);
     void on_peers(LocalRequest& request);

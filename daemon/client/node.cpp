@@ -242,9 +242,25 @@ void Node::call_named(std::string_view type, SessionId session, const std::strin
 
 void Node::grant(SessionId session, const std::string& name)
 {
-    call_named("peer.grant", session, name, [this, session, name](const Result<Json>& answer) {
-        binder_.on_grant(session, name, read_answer<Grant>(answer, grant_from_json));
-    });
+    grant_page(session, name, {});
+}
+
+void Node::grant_page(SessionId session, const std::string& name, GrantReader so_far)
+{
+    Json body{{"session", identity_text(session)}, {"name", name}};
+    if (so_far.next() != 0)
+        body["first"] = so_far.next();
+    call("peer.grant", std::move(body),
+         [this, session, name, so_far = std::move(so_far)](const Result<Json>& answer) mutable {
+             const auto more = read_answer<bool>(
+                 answer, [&so_far](const Json& page) { return so_far.add(page); });
+             if (!more)
+                 binder_.on_grant(session, name, tl::unexpected<Error>(more.error()));
+             else if (*more)
+                 grant_page(session, name, std::move(so_far));
+             else
+                 binder_.on_grant(session, name, so_far.take());
+         });
 }
 
 void Node::grant_release(SessionId session, const std::string& name)
@@ -382,15 +398,16 @@ Json Node::session_json() const
     if (keeper.session() == 0 && keeper.phase() == SessionPhase::idle)
         return {};
     const auto age = std::chrono::duration_cast<std::chrono::seconds>(now() - session_since_);
-    return {{"session", identity_text(keeper.session())},
-            {"node", name_},
-            {"state", to_string(keeper.phase())},
-            {"regions", binder_.region_names()},
-            {"writes", binder_.written_names()},
-            {"age_s", keeper.live() ? static_cast<std::uint64_t>(age.count()) : 0},
-            {"reason", keeper.live() || keeper.last_error().what.empty()
-                           ? Json()
-                           : Json(keeper.last_error().what)}};
+    Json json{{"session", identity_text(keeper.session())},
+              {"node", name_},
+              {"state", to_string(keeper.phase())},
+              {"age_s", keeper.live() ? static_cast<std::uint64_t>(age.count()) : 0},
+              {"reason", keeper.live() || keeper.last_error().what.empty()
+                             ? Json()
+                             : Json(keeper.last_error().what)}};
+    put_names(json, "regions", binder_.region_names());
+    put_names(json, "writes", binder_.written_names());
+    return json;
 }
 
 } // namespace smc

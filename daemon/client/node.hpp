@@ -16,6 +16,7 @@
 #include "client/link.hpp"
 #include "client/node_port.hpp"
 #include "config.hpp"
+#include "control/protocol.hpp"
 #include "kernel_link.hpp"
 
 namespace smc {
@@ -87,6 +88,7 @@ public:
 private:
     void call_named(std::string_view type, SessionId session, const std::string& name,
                     Channel::Answer answer);
+    void grant_page(SessionId session, const std::string& name, GrantReader so_far);
     void list_page(const std::string& after, Names names, std::function<void(Result<Names>)> done);
     void publish_state(const std::string& reason);
     [[nodiscard]] EventLoop::Source& timer(Timer which);

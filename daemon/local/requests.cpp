@@ -184,12 +184,19 @@ void Daemon::on_unexport(LocalRequest& request)
         });
 }
 
+// Answers a request for a listing with the page that it asks for.
+void Daemon::answer_page(const LocalRequest& request, const Json& lists)
+{
+    const auto first = get_unsigned_or(request.body, "first", UINT32_MAX, 0);
+    request.responder.from(first, first ? list_page(lists, *first) : Json());
+}
+
 void Daemon::on_exports(LocalRequest& request)
 {
     Json exports = Json::array();
     for (const auto& info : target_->exports())
         exports.push_back(to_json(info));
-    request.responder.ok({{"exports", std::move(exports)}});
+    answer_page(request, {{"exports", std::move(exports)}});
 }
 
 void Daemon::on_sessions(LocalRequest& request)
@@ -197,12 +204,12 @@ void Daemon::on_sessions(LocalRequest& request)
     Json in = Json::array();
     for (const auto& info : target_->sessions())
         in.push_back(to_json(info));
-    request.responder.ok({{"in", std::move(in)}, {"out", nodes_->sessions_json()}});
+    answer_page(request, {{"in", std::move(in)}, {"out", nodes_->sessions_json()}});
 }
 
 void Daemon::on_peers(LocalRequest& request)
 {
-    request.responder.ok({{"peers", nodes_->peers_json()}});
+    answer_page(request, {{"peers", nodes_->peers_json()}});
 }
 
 void Daemon::on_attach(LocalRequest& request)
