@@ -88,6 +88,8 @@ private:
     };
     using Regions = std::map<std::string, Region>;
 
+    static bool wants_new_session(const Error& error);
+    static bool is_gone(const Error& error);
     bool start(const std::string& name);
     void request_grant(const std::string& name);
     void finish(const std::string& name, const Result<RegionId>& result);
