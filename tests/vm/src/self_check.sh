@@ -32,13 +32,15 @@ fresh() { truncate -s 0 "$dir/$1" && truncate -s "$2" "$dir/$1"; }
 
 fresh region $((1024 * 1024 + 1234))
 fresh scratch 1M
-model=("$bin/model" --local "$dir/region" --scratch "$dir/scratch")
+# Without --scratch: a file system on a disk may lose what O_DIRECT reads into a mapping of its file
+# while it writes the pages back. In guests the model does it on regions.
+model=("$bin/model" --local "$dir/region")
 for seed in 1 2 3; do
 	must 0 "model, seed $seed" "${model[@]}" --seed "$seed" --ops 4000
 done
 must 0 "model with O_DIRECT" "${model[@]}" --seed 4 --ops 3000 --direct
 for kind in store barrier clobber; do
-	must 1 "model finds a broken $kind" "${model[@]}" --seed 5 --ops 4000 --break "$kind"
+	must 1 "model finds a broken $kind" "${model[@]}" --scratch "$dir/scratch" --seed 5 --ops 4000 --break "$kind"
 done
 must 2 "model refuses an unknown target" \
 	"$bin/model" --region "$dir/region" --target "nfs:$dir/region"
