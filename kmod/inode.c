@@ -23,24 +23,32 @@
 #define SMCFS_ROOT_INO	1
 #define SMCFS_LIST_MAX	4096	/* entries of one directory listing */
 
-/* Copies what the grant says; idempotent. The region is bound. */
+/* Copies what the grant says; idempotent. [region->lock] */
+void smcfs_inode_update_locked(struct inode *inode)
+{
+	struct smcfs_region *region = smcfs_i(inode)->region;
+	const struct smcfs_region_desc *desc = &region->desc;
+
+	lockdep_assert_held(&region->lock);
+	/* No size: not bound yet. */
+	if (!desc->size || i_size_read(inode) == desc->size)
+		return;
+	spin_lock(&inode->i_lock);
+	inode->i_mode = S_IFREG | (desc->mode & 0777);
+	inode->i_uid = make_kuid(&init_user_ns, desc->uid);
+	inode->i_gid = make_kgid(&init_user_ns, desc->gid);
+	inode->i_blocks = (desc->size + 511) >> 9;
+	i_size_write(inode, desc->size);
+	spin_unlock(&inode->i_lock);
+}
+
 void smcfs_inode_update(struct inode *inode)
 {
 	struct smcfs_region *region = smcfs_i(inode)->region;
-	struct smcfs_region_desc desc;
 
 	spin_lock_bh(&region->lock);
-	desc = region->desc;
+	smcfs_inode_update_locked(inode);
 	spin_unlock_bh(&region->lock);
-	if (!desc.size || i_size_read(inode) == desc.size)
-		return;
-	spin_lock(&inode->i_lock);
-	inode->i_mode = S_IFREG | (desc.mode & 0777);
-	inode->i_uid = make_kuid(&init_user_ns, desc.uid);
-	inode->i_gid = make_kgid(&init_user_ns, desc.gid);
-	inode->i_blocks = (desc.size + 511) >> 9;
-	i_size_write(inode, desc.size);
-	spin_unlock(&inode->i_lock);
 }
 
 static int inode_test(struct inode *inode, void *region)

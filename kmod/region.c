@@ -479,16 +479,6 @@ static u64 region_remove(struct smcfs_region *region, int err, const char *reaso
 	return region_kill(region, err, reason);
 }
 
-static void region_inode_update(struct smcfs_region *region)
-{
-	struct inode *inode = smcfs_region_inode(region);
-
-	if (!inode)
-		return;
-	smcfs_inode_update(inode);
-	smcfs_region_inode_put(inode);
-}
-
 static bool region_same_memory(const struct smcfs_region *region,
 			       const struct smcfs_region_desc *desc)
 {
@@ -508,11 +498,16 @@ static void region_bind_locked(struct smcfs_region *region, const struct smcfs_r
 	region->grant = grant;
 	if (first)
 		region->desc = *desc;
+	/*
+	 * Inode first: whoever sees ACTIVE must see the size, too. No reference, which could be
+	 * the last to a superblock that is being unmounted: its end waits for fetches, which may
+	 * wait for destroy_work, which waits for smcfs_regions.lock. Eviction takes region->lock.
+	 */
+	if (region->inode)
+		smcfs_inode_update_locked(region->inode);
 	spin_unlock_bh(&region->lock);
 	if (old)
 		smcfs_grant_put(old);
-	/* Inode first: whoever sees ACTIVE must see the size, too. */
-	region_inode_update(region);
 	region_set_state(region, SMCFS_REGION_ACTIVE, 0, first ? "bound" : "bound again");
 	region_check_session(region);
 	if (!first)

@@ -472,6 +472,7 @@ struct inode *smcfs_inode_root(struct super_block *sb);
 /* The inode of @region if it is in memory, else NULL; it and its superblock are held until put. */
 struct inode *smcfs_region_inode(struct smcfs_region *region);
 void smcfs_region_inode_put(struct inode *inode);
+void smcfs_inode_update_locked(struct inode *inode);
 void smcfs_inode_update(struct inode *inode);
 bool smcfs_inode_is_kept(const struct inode *inode);
 int smcfs_super_init(void);
