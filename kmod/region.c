@@ -101,7 +101,8 @@ static struct smcfs_region *region_peek_locked(struct smcfs_peer *peer, const ch
 /* Makes a region in state BINDING and puts it into the table, which gets the reference. */
 static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const char *name)
 {
-	struct smcfs_region *region = kzalloc(sizeof(*region), GFP_KERNEL);
+	/* Reclaim may wait for write-back, and its failure for this lock. */
+	struct smcfs_region *region = kzalloc(sizeof(*region), GFP_NOFS);
 
 	lockdep_assert_held(&smcfs_regions.lock);
 	if (!region)
@@ -200,7 +201,9 @@ static void region_lose_session(struct smcfs_region *region, void *arg)
 	bool lost;
 
 	spin_lock_bh(&region->lock);
+	/* DETACHING belongs to whoever set it, who looks for itself: region_check_session(). */
 	lost = region->grant && region->grant->session == arg &&
+	       region->state == SMCFS_REGION_ACTIVE &&
 	       region_set_state_locked(region, SMCFS_REGION_DEGRADED, -ENOTCONN, "session lost");
 	spin_unlock_bh(&region->lock);
 	if (lost) {
@@ -535,6 +538,11 @@ int smcfs_region_attach(const struct smcfs_region_desc *desc, struct smcfs_sessi
 	}
 
 	mutex_lock(&smcfs_regions.lock);
+	if (READ_ONCE(peer->gone)) {
+		NL_SET_ERR_MSG(extack, "the node is no peer any more");
+		err = -ENOENT;
+		goto out;
+	}
 	region = region_peek_locked(peer, desc->name);
 	if (region && READ_ONCE(region->state) == SMCFS_REGION_DETACHING) {
 		err = -EBUSY;
