@@ -127,8 +127,8 @@ static ssize_t smcfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	if (iocb->ki_flags & IOCB_NOWAIT) {
 		if (!inode_trylock(inode))
 			return -EAGAIN;
-	} else {
-		inode_lock(inode);
+	} else if (down_write_killable(&inode->i_rwsem)) {
+		return -EINTR;	/* its owner may be waiting for the network */
 	}
 	ret = generic_write_checks(iocb, from);
 	if (ret > 0)
