@@ -106,7 +106,12 @@ static int smcfs_fill_super(struct super_block *sb, struct fs_context *fc)
 	sb->s_blocksize = PAGE_SIZE;
 	sb->s_blocksize_bits = PAGE_SHIFT;
 	sb->s_time_gran = 1;
-	sb->s_iflags |= SB_I_NODEV | SB_I_CGROUPWB;
+	/*
+	 * NOEXEC: the core makes folios of any order for files that are mapped executable and not
+	 * open for writing, and drops the whole page cache, unsent pages too, at the next
+	 * writable open.
+	 */
+	sb->s_iflags |= SB_I_NODEV | SB_I_NOEXEC | SB_I_CGROUPWB;
 	sb->s_flags |= SB_NOSUID;
 	err = super_setup_bdi(sb);
 	if (err)

@@ -154,6 +154,9 @@ permissions() {
 			"map r shared 0 0" "! EACCES mprotect rw 0 4096" "! EBADF pwrite 0 1 1"
 		probe_script "open rw /smc/target/mine" "map r shared 0 0" "mprotect rw 0 4096" \
 			"store 0 1 1"
+		# Memory of another node is data: nothing there is a program.
+		probe_script "open r /smc/target/mine" "! EPERM map rx shared 0 0" \
+			"! EPERM map rx private 0 0" "map r private 0 0" "! EACCES mprotect rx 0 4096"
 		check_fails chmod 0777 /smc/target/mine
 		check_fails chown 1000 /smc/target/mine
 	fi
