@@ -36,10 +36,11 @@ static bool drop_folio(struct address_space *mapping, struct folio *folio)
 		unmap_mapping_pages(mapping, folio->index, nr, false);
 	/*
 	 * A page with stores of ours is ours to keep. Of a large folio only some pages may be: it
-	 * has to be flushed before the others can be fetched anew.
+	 * has to be flushed before the others can be fetched anew. A pinned page stays dirty after
+	 * any flush: what it holds is as old as the pin.
 	 */
 	if (folio_test_dirty(folio))
-		return !folio_test_large(folio);
+		return !folio_test_large(folio) && !folio_maybe_dma_pinned(folio);
 	/* The page cache, the bitmap, our batch; more is somebody who may yet write to the page. */
 	if (folio_ref_count(folio) > nr + !!folio_test_private(folio) + 1)
 		return false;
@@ -47,8 +48,8 @@ static bool drop_folio(struct address_space *mapping, struct folio *folio)
 	return true;
 }
 
-/* Return: number of folios that could not be dropped, or -EINTR. */
-static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end)
+/* Return: number of folios that could not be dropped, or, if @killable, -EINTR. */
+static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end, bool killable)
 {
 	struct folio_batch batch;
 	unsigned int i;
@@ -58,7 +59,10 @@ static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end
 	folio_batch_init(&batch);
 	while (!err && filemap_get_folios(mapping, &index, end, &batch)) {
 		for (i = 0; i < folio_batch_count(&batch) && !err; i++) {
-			err = folio_lock_killable(batch.folios[i]);
+			if (killable)
+				err = folio_lock_killable(batch.folios[i]);
+			else
+				folio_lock(batch.folios[i]);
 			if (err)
 				break;
 			busy += !drop_folio(mapping, batch.folios[i]);
@@ -86,7 +90,7 @@ static int drop_locked(struct file *file, loff_t start, loff_t end, bool flush)
 			if (err && (flush || err == -EINTR))
 				return err;
 		}
-		busy = drop_range(inode->i_mapping, start >> PAGE_SHIFT, end >> PAGE_SHIFT);
+		busy = drop_range(inode->i_mapping, start >> PAGE_SHIFT, end >> PAGE_SHIFT, true);
 		if (busy <= 0)
 			return busy;
 		/*
@@ -336,6 +340,25 @@ static int direct_update_shadow(struct inode *inode, struct smcfs_direct *direct
 	return 0;
 }
 
+/*
+ * Shadow pages of the range may hold bytes that were not sent, and are clean: they go. Who was
+ * killed does so too, and waits for folio locks, which fetches give back by their deadline.
+ */
+static void direct_forget(struct file *file, loff_t pos, size_t length)
+{
+	loff_t end = pos + length - 1;
+	int tries;
+
+	if (smcfs_drop_clean(file, pos, end) != -EINTR)
+		return;
+	for (tries = 0; tries < SMCFS_DROP_TRIES; tries++) {
+		if (!drop_range(file->f_mapping, pos >> PAGE_SHIFT, end >> PAGE_SHIFT, false))
+			break;
+		/* See drop_locked(). */
+		generic_fadvise(file, pos, length, POSIX_FADV_DONTNEED);
+	}
+}
+
 /**
  * smcfs_direct_write() - write(2) with O_DIRECT: acknowledged by the target when it returns
  * @iocb: position; advanced. The inode lock is held.
@@ -374,7 +397,7 @@ ssize_t smcfs_direct_write(struct kiocb *iocb, struct iov_iter *from)
 		if (n && !err)
 			err = direct_update_shadow(inode, direct, iocb->ki_pos, n);
 		else if (n)
-			smcfs_drop_clean(iocb->ki_filp, iocb->ki_pos, iocb->ki_pos + n - 1);
+			direct_forget(iocb->ki_filp, iocb->ki_pos, n);
 		kref_put(&direct->ref, direct_release);
 		if (err)
 			break;

@@ -112,6 +112,53 @@ reads_without_link() {
 	barrier arrived
 }
 
+# An O_DIRECT write that is killed before anything was sent leaves no trace in shadow pages. It waits
+# for the flush of another program, which ends when the deadline of its requests does: on a slow
+# machine before the writer was there, hence more than one try.
+killed_direct_write() {
+	if [ "$NODE" = client ]; then
+		local tries killed=0
+		probe_open a
+		p a "open rw /smc/target/guarded"
+		p a "map rw shared 0 0"
+		p a "store 65536 4096 5"
+		p a "fsync"
+		for ((tries = 0; tries < 5 && !killed; tries++)); do
+			probe_open b
+			p b "open rw+direct /smc/target/guarded"
+			p a "load 65536 4096" # after the open, which drops clean pages
+			p a "load 131072 4096"
+			check vm_ctl link client down
+			p a "store 131072 4096 6"
+			p_start a "! EIO fsync"
+			wait_in a smcfs_flush || true
+			p_start b "pwrite 65536 4096 7"
+			! wait_in b smcfs_flush || killed=1
+			kill -KILL "${PROBE_PID[b]}" || true
+			eventually 20 process_gone "${PROBE_PID[b]}"
+			p_end a
+			check vm_ctl link client up
+			eventually 60 region_is guarded active
+			p a "fsync"
+		done
+		check_equal "writers killed while they waited" "$killed" 1
+		p a "expect 65536 4096 5"
+		p a "pexpect 65536 4096 5"
+		probe_close a
+	fi
+	barrier ended
+	on target probe_script "open r /dev/shm/guarded" "pexpect $((GUARD + 65536)) 4096 5" \
+		"pexpect $((GUARD + 131072)) 4096 6"
+}
+# wait_in NAME FUNCTION: until the probe sleeps below that function of the kernel.
+wait_in() {
+	local n
+	for ((n = 0; n < 500; n++)); do
+		! grep -qs "$2" "/proc/${PROBE_PID[$1]}/stack" || return 0
+	done
+	return 1
+}
+
 # umount does not lose anything: EBUSY. umount -f does, and says how much.
 umount_with_dirty_pages() {
 	if [ "$NODE" = client ]; then
@@ -326,6 +373,7 @@ target_frozen() {
 case_ "the product starts, with an export from the configuration" start
 case_ "a failed fsync keeps its pages dirty, and the next succeeds" failed_fsync_then_good
 case_ "without a link calls end in time, and who waits can be killed" reads_without_link
+case_ "an O_DIRECT write that is killed leaves no trace in shadow pages" killed_direct_write
 case_ "umount with dirty pages and no link is EBUSY, -f discards and says how much" umount_with_dirty_pages
 case_ "a forced detach discards and counts" detach_by_force
 case_ "a frozen target fails calls in time, and is used again afterwards" target_frozen
