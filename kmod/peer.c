@@ -11,6 +11,7 @@
 #include <linux/hashtable.h>
 #include <linux/slab.h>
 #include <linux/stringhash.h>
+#include <linux/xarray.h>
 
 #include "smcfs.h"
 
@@ -20,9 +21,11 @@ static struct {
 	struct mutex		lock;	/* the table and ->gone */
 	unsigned int		count;	/* [lock] */
 	u64			next_ino;	/* [lock] */
-	DECLARE_HASHTABLE(table, 10);	/* [lock] */
+	DECLARE_HASHTABLE(table, 10);	/* [lock] by name */
+	struct xarray		by_ino;	/* [lock] the same, for listings */
 } smcfs_peers = {
 	.lock = __MUTEX_INITIALIZER(smcfs_peers.lock),
+	.by_ino = XARRAY_INIT(smcfs_peers.by_ino, 0),
 	.next_ino = 2,			/* 1 is the root directory */
 };
 
@@ -90,7 +93,11 @@ int smcfs_peer_add(const char *name)
 	} else if (smcfs_peers.count >= SMCFS_PEERS_MAX) {
 		err = -ENOSPC;
 	} else {
-		peer->ino = smcfs_peers.next_ino++;
+		peer->ino = smcfs_peers.next_ino;
+		err = xa_insert(&smcfs_peers.by_ino, peer->ino, peer, GFP_KERNEL);
+	}
+	if (!err) {
+		smcfs_peers.next_ino++;
 		smcfs_peers.count++;
 		hash_add(smcfs_peers.table, &peer->hash, peer_hash(name, strlen(name)));
 	}
@@ -116,6 +123,7 @@ int smcfs_peer_del(const char *name)
 		err = -EBUSY;
 	} else {
 		hash_del(&peer->hash);
+		xa_erase(&smcfs_peers.by_ino, peer->ino);
 		smcfs_peers.count--;
 	}
 	mutex_unlock(&smcfs_peers.lock);
@@ -148,17 +156,15 @@ void smcfs_peer_put(struct smcfs_peer *peer)
 
 struct smcfs_peer *smcfs_peer_next(u64 ino)
 {
-	struct smcfs_peer *peer, *best = NULL;
-	int bucket;
+	struct smcfs_peer *peer;
+	unsigned long index = ino;
 
 	mutex_lock(&smcfs_peers.lock);
-	hash_for_each(smcfs_peers.table, bucket, peer, hash)
-		if (peer->ino >= ino && (!best || peer->ino < best->ino))
-			best = peer;
-	if (best)
-		kref_get(&best->ref);
+	peer = xa_find(&smcfs_peers.by_ino, &index, ULONG_MAX, XA_PRESENT);
+	if (peer)
+		kref_get(&peer->ref);
 	mutex_unlock(&smcfs_peers.lock);
-	return best;
+	return peer;
 }
 
 unsigned int smcfs_peer_count(void)
@@ -176,4 +182,5 @@ void smcfs_peer_exit(void)
 		hash_del(&peer->hash);
 		smcfs_peer_put(peer);
 	}
+	xa_destroy(&smcfs_peers.by_ino);
 }

@@ -19,6 +19,7 @@
 #include <linux/hashtable.h>
 #include <linux/slab.h>
 #include <linux/stringhash.h>
+#include <linux/xarray.h>
 
 #include "smcfs.h"
 #include "trace.h"
@@ -29,12 +30,14 @@
 
 static struct {
 	struct mutex		lock;		/* outside of region->lock */
-	DECLARE_HASHTABLE(table, 12);	/* [lock] */
+	DECLARE_HASHTABLE(table, 12);	/* [lock] by node and name */
+	struct xarray		by_id;	/* [lock] the same */
 	u64			next_id;	/* [lock] */
 	unsigned int		nr_failed;	/* [lock] failed binds in the table */
 	struct delayed_work	expire;		/* forgets failed binds */
 } smcfs_regions = {
 	.lock = __MUTEX_INITIALIZER(smcfs_regions.lock),
+	.by_id = XARRAY_INIT(smcfs_regions.by_id, 0),
 	/* Inode numbers: above those of the root and of any number of peers. */
 	.next_id = 1ULL << 32,
 };
@@ -107,6 +110,10 @@ static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const 
 	lockdep_assert_held(&smcfs_regions.lock);
 	if (!region)
 		return ERR_PTR(-ENOMEM);
+	if (xa_insert(&smcfs_regions.by_id, smcfs_regions.next_id, region, GFP_NOFS)) {
+		kfree(region);
+		return ERR_PTR(-ENOMEM);
+	}
 	kref_init(&region->ref);
 	kref_get(&peer->ref);
 	region->peer = peer;
@@ -147,6 +154,7 @@ static void region_unhash_locked(struct smcfs_region *region)
 {
 	lockdep_assert_held(&smcfs_regions.lock);
 	hash_del(&region->hash);
+	xa_erase(&smcfs_regions.by_id, region->id);
 	smcfs_region_put(region);
 }
 
@@ -582,27 +590,26 @@ out:
 
 struct smcfs_region *smcfs_region_next(u64 id)
 {
-	struct smcfs_region *region, *best = NULL;
-	int bucket;
+	struct smcfs_region *region;
+	unsigned long index = id;
 
 	mutex_lock(&smcfs_regions.lock);
-	hash_for_each(smcfs_regions.table, bucket, region, hash)
-		if (region->id >= id && (!best || region->id < best->id))
-			best = region;
-	if (best)
-		kref_get(&best->ref);
+	region = xa_find(&smcfs_regions.by_id, &index, ULONG_MAX, XA_PRESENT);
+	if (region)
+		kref_get(&region->ref);
 	mutex_unlock(&smcfs_regions.lock);
-	return best;
+	return region;
 }
 
 struct smcfs_region *smcfs_region_get(u64 id)
 {
-	struct smcfs_region *region = smcfs_region_next(id);
+	struct smcfs_region *region;
 
-	if (region && region->id != id) {
-		smcfs_region_put(region);
-		region = NULL;
-	}
+	mutex_lock(&smcfs_regions.lock);
+	region = xa_load(&smcfs_regions.by_id, id);
+	if (region)
+		kref_get(&region->ref);
+	mutex_unlock(&smcfs_regions.lock);
 	return region;
 }
 
@@ -938,4 +945,5 @@ void smcfs_region_exit(void)
 		hash_del(&region->hash);
 		smcfs_region_put(region);
 	}
+	xa_destroy(&smcfs_regions.by_id);
 }

@@ -3,9 +3,11 @@
 #include "cases.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <set>
 
 #include <arpa/inet.h>
 #include <linux/netlink.h>
@@ -435,6 +437,33 @@ int check_errors(World& world)
     failed += check_trailing(world);
     failed += check_not_live(world);
     world.clean(true);
+    return failed;
+}
+
+int check_scale(World& world)
+{
+    constexpr int kMany = 60000;
+    const auto begin = std::chrono::steady_clock::now();
+    int refused = 0;
+    for (int i = 0; i < kMany; i++)
+        refused += world.ask(World::peer(SMCFS_CMD_PEER_ADD, spell("scale-", i))).error != 0;
+    const double adding = seconds_since(begin);
+    const auto added = std::chrono::steady_clock::now();
+    const Answer dump = world.control.dump(world.addressed(Message(SMCFS_CMD_PEER_GET)));
+    const double listing = seconds_since(added);
+    std::printf("  %d peers: added in %.2f s, listed in %.2f s\n", kMany, adding, listing);
+    int failed = expect("as many peers as a cluster has nodes", refused == 0);
+    std::set<std::string> names;
+    for (const Received& message : dump.messages)
+        names.insert(message.text(SMCFS_A_NODE).value_or(""));
+    failed += expect("each of them is in the dump, once",
+                     names.size() == dump.messages.size() && names.contains(spell("scale-", 0)) &&
+                         names.contains(spell("scale-", kMany - 1)) && names.size() >= kMany);
+    // One system call for hundreds of them instead of one for each, unless it looks for the next
+    // one among all of them.
+    failed += expect("a dump takes less time than to add what it lists", listing < adding);
+    for (int i = 0; i < kMany; i++)
+        world.ask(World::peer(SMCFS_CMD_PEER_DEL, spell("scale-", i)));
     return failed;
 }
 

@@ -12,6 +12,8 @@ namespace smc::test {
 
 // Requests that must be refused, and those just inside the limits, by their exact errno.
 int check_errors(World& world);
+// Many names: what is listed costs time by its number, not by its square.
+int check_scale(World& world);
 // Who may not: other users, other network namespaces.
 int check_strangers(World& world);
 // Upcalls, their answers, events, and what waits for a daemon that goes. `mount`: of smcfs.

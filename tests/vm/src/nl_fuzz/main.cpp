@@ -279,6 +279,7 @@ int main_checked(int argc, char** argv)
     if (options.only < 0) {
         std::printf("requests with a known answer\n");
         failed += check_errors(world);
+        failed += check_scale(world);
         failed += check_strangers(world);
         if (!options.mount.empty())
             failed += check_daemon(world, options.mount);
