@@ -362,13 +362,14 @@ static int listing_add(void *ctx, const char *name)
 		return 0;
 	name += skip;
 	length = strchrnul(name, '/') - name;
+	cond_resched();	/* quadratic, but bounded */
 	for (i = 0; i < list->nr; i++)
 		if (!strncmp(list->entries[i]->name, name, length) &&
 		    !list->entries[i]->name[length])
 			return 0;
 	if (list->nr == SMCFS_LIST_MAX)
 		return -E2BIG;
-	entry = kzalloc(struct_size(entry, name, length + 1), GFP_KERNEL);
+	entry = kzalloc(struct_size(entry, name, length + 1), GFP_KERNEL_ACCOUNT);
 	if (!entry)
 		return -ENOMEM;
 	entry->is_dir = name[length] == '/';
@@ -385,7 +386,7 @@ static int smcfs_dir_open(struct inode *inode, struct file *file)
 
 	if (!si->peer)
 		return 0;
-	list = kvzalloc(sizeof(*list), GFP_KERNEL);
+	list = kvzalloc(sizeof(*list), GFP_KERNEL_ACCOUNT);
 	if (!list)
 		return -ENOMEM;
 	list->prefix = si->prefix;
