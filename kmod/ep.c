@@ -35,6 +35,8 @@
 #define EP_SGE_MAX	30
 /* The specification ends at 2 GiB, some devices earlier. */
 #define EP_MSG_MAX	SZ_1G
+/* A piece of a folio is one segment and one request: an empty transfer takes any folio. */
+#define EP_PIECE_MIN	((u32)PAGE_SIZE << SMCFS_FOLIO_ORDER_MAX)
 
 const char *smcfs_ep_name(const struct smcfs_ep *ep)
 {
@@ -118,7 +120,7 @@ static int ep_limits(struct smcfs_ep *ep, unsigned int *slots)
 	*slots = min_t(int, SMCFS_EP_SLOTS, attrs->max_qp_wr - EP_DRAIN_WRS);
 	if (attrs->max_qp_wr < SMCFS_XFER_SEGS_MAX + EP_DRAIN_WRS ||
 	    attrs->max_cqe < (int)*slots + EP_DRAIN_WRS + EP_RECV_WRS ||
-	    ep->max_seg < PAGE_SIZE || ep->max_msg < PAGE_SIZE)
+	    ep->max_seg < EP_PIECE_MIN || ep->max_msg < EP_PIECE_MIN)
 		return -EOPNOTSUPP;
 	return 0;
 }

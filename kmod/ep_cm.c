@@ -30,22 +30,30 @@
 
 static_assert(sizeof(struct smcfs_cm_private) == 32);
 
-static void cm_step_done(struct smcfs_ep *ep, int err, const char *msg)
-{
-	/* After a failure connect takes no step; what follows must not change its report. */
-	if (!ep->cm_err) {
-		ep->cm_err = err;
-		ep->cm_msg = msg;
-	}
-	complete(&ep->cm_done);
-}
-
 static void cm_lost(struct smcfs_ep *ep, int err, const char *what)
 {
 	char reason[SMCFS_REASON_MAX + 1];
 
 	scnprintf(reason, sizeof(reason), "%s QP: %s", smcfs_ep_name(ep), what);
 	smcfs_session_abort(ep->session, err, reason);
+}
+
+static void cm_step_done(struct smcfs_ep *ep, int err, const char *msg)
+{
+	/*
+	 * Who accepted can still reject, when it never heard that we are ready. No other event
+	 * follows then, and nobody waits for this one.
+	 */
+	if (err && READ_ONCE(ep->state) == SMCFS_EP_LIVE) {
+		cm_lost(ep, err, msg ?: "the connection failed after it was made");
+		return;
+	}
+	/* After a failure connect takes no step; what follows must not change its report. */
+	if (!ep->cm_err) {
+		ep->cm_err = err;
+		ep->cm_msg = msg;
+	}
+	complete(&ep->cm_done);
 }
 
 /* Serialized by the core for each cm_id. */
@@ -107,8 +115,9 @@ static int cm_wait(struct smcfs_ep *ep, unsigned long deadline)
 {
 	unsigned long now = jiffies;
 
+	/* A worker gets no signals; an uninterruptible sleep of minutes is reported as hung. */
 	if (!time_before(now, deadline) ||
-	    !wait_for_completion_timeout(&ep->cm_done, deadline - now))
+	    wait_for_completion_interruptible_timeout(&ep->cm_done, deadline - now) <= 0)
 		return -ETIMEDOUT;
 	if (READ_ONCE(ep->session->state) != SMCFS_SESSION_CONNECTING)
 		return -ECANCELED;

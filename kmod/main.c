@@ -47,6 +47,7 @@ err_netlink:
 	smcfs_netlink_exit();
 err_region:
 	smcfs_region_exit();
+	smcfs_peer_exit();	/* the family may have been used already */
 err_wb:
 	smcfs_wb_exit();
 err_session:
