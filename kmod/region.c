@@ -743,11 +743,12 @@ static void region_release_writer(struct smcfs_region *region, struct inode *ino
 	mutex_lock(&region->writer_lock);
 	release = !region->nr_writers && READ_ONCE(region->writer) == SMCFS_WRITER_HELD &&
 		  (!inode || region_is_clean(inode));
-	if (release)
+	if (release) {
 		writer_set(region, SMCFS_WRITER_NONE);
-	mutex_unlock(&region->writer_lock);
-	if (release)
+		/* Under the lock: who asks next must be heard by the daemon after this. */
 		smcfs_upcall_writer_release(region);
+	}
+	mutex_unlock(&region->writer_lock);
 }
 
 void smcfs_region_close_writer(struct smcfs_region *region, struct inode *inode)
