@@ -163,7 +163,7 @@ static void region_look(struct smcfs_region *region, struct region_view *view)
 	view->mode = desc->mode;
 	view->uid = desc->uid;
 	view->gid = desc->gid;
-	view->writers = desc->writers;
+	view->writers = region->writers;
 	view->flags = desc->flags;
 	memcpy(view->reason, region->reason, sizeof(view->reason));
 	spin_unlock_bh(&region->lock);
@@ -196,8 +196,7 @@ static int region_put_inflight(struct sk_buff *skb, struct smcfs_region *region)
 	list_for_each_entry(wb, &region->wb_inflight, link) {
 		if (wb->done)
 			continue;
-		/* Not done, so its transfer is there; the endpoint sets the time when it posts. */
-		posted_ns = READ_ONCE(wb->xfer->posted_ns);
+		posted_ns = READ_ONCE(wb->posted_ns);
 		if (posted_ns && (!oldest_ns || posted_ns < oldest_ns))
 			oldest_ns = posted_ns;
 		inflight++;
@@ -238,6 +237,7 @@ static int region_put(struct sk_buff *skb, struct smcfs_region *region)
 	    nla_put_u32(skb, SMCFS_A_OPENERS, atomic_read(&region->openers)) ||
 	    nla_put_u8(skb, SMCFS_A_CTO, READ_ONCE(region->cto)) ||
 	    nla_put_u32(skb, SMCFS_A_FLUSH_AFTER_MS, READ_ONCE(region->flush_after_ms)) ||
+	    nla_put_u32(skb, SMCFS_A_MERGE_UNIT, READ_ONCE(region->merge_unit)) ||
 	    region_put_cache(skb, region) ||
 	    smcfs_stats_fill(skb, &region->stats))
 		return -EMSGSIZE;

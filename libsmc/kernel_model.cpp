@@ -28,7 +28,7 @@ std::array<nla_policy, SMCFS_A_MAX + 1> make_policy()
                      SMCFS_A_DISCARDED_BYTES})
         policy[attr].type = NLA_U64;
     for (int attr : {SMCFS_A_MODE, SMCFS_A_UID, SMCFS_A_GID, SMCFS_A_WRITERS, SMCFS_A_FLAGS,
-                     SMCFS_A_ERRNO, SMCFS_A_STATE, SMCFS_A_FLUSH_AFTER_MS, SMCFS_A_OPENERS,
+                     SMCFS_A_ERRNO, SMCFS_A_STATE, SMCFS_A_FLUSH_AFTER_MS, SMCFS_A_MERGE_UNIT, SMCFS_A_OPENERS,
                      SMCFS_A_WRITER_STATE, SMCFS_A_OLDEST_MS, SMCFS_A_INFLIGHT, SMCFS_A_QUEUED})
         policy[attr].type = NLA_U32;
     for (int attr : {SMCFS_A_CTO, SMCFS_A_DAEMON_PRESENT})
@@ -175,6 +175,8 @@ Result<RegionInfo> parse_region(const nlmsghdr* msg)
         info.cto = nla_get_u8(attrs[SMCFS_A_CTO]) != 0;
     if (attrs[SMCFS_A_FLUSH_AFTER_MS])
         info.flush_after_ms = nla_get_u32(attrs[SMCFS_A_FLUSH_AFTER_MS]);
+    if (attrs[SMCFS_A_MERGE_UNIT])
+        info.merge_unit = nla_get_u32(attrs[SMCFS_A_MERGE_UNIT]);
     info.dirty_bytes = get_u64(attrs, SMCFS_A_DIRTY_BYTES);
     info.writeback_bytes = get_u64(attrs, SMCFS_A_WRITEBACK_BYTES);
     info.cached_bytes = get_u64(attrs, SMCFS_A_CACHED_BYTES);
@@ -243,7 +245,7 @@ std::string_view writer_state_name(uint32_t state)
 
 std::string_view writers_name(uint32_t writers)
 {
-    static constexpr std::string_view kNames[] = {"", "exclusive"};
+    static constexpr std::string_view kNames[] = {"", "exclusive", "merge"};
     static_assert(std::size(kNames) == __SMCFS_WRITERS_MAX);
     return name_of(kNames, writers);
 }

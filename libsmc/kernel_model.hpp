@@ -60,6 +60,7 @@ struct RegionInfo {
     std::string reason;
     std::optional<bool> cto;
     std::optional<uint32_t> flush_after_ms;
+    std::optional<uint32_t> merge_unit;
     uint64_t dirty_bytes = 0;
     uint64_t writeback_bytes = 0;
     uint64_t cached_bytes = 0;
@@ -88,6 +89,8 @@ struct KernelEvent {
 struct RegionSettings {
     std::optional<bool> cto;
     std::optional<uint32_t> flush_after_ms;
+    std::optional<uint32_t> writers; // enum smcfs_writers
+    std::optional<uint32_t> merge_unit;
 };
 
 // One message of the family. EPROTO names the attribute that is missing or malformed.

@@ -18,6 +18,8 @@ Result<SessionOffer> offer_from_json(const Json& json);
 Json to_json(const ProbeOffer& offer);
 Result<ProbeOffer> probe_from_json(const Json& json);
 
+// "merge_unit" of a request or a grant; absent: the default.
+Result<std::uint32_t> get_merge_unit(const Json& json);
 Json to_json(const Grant& grant);
 Result<Grant> grant_from_json(const Json& json);
 

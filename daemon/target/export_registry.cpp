@@ -28,7 +28,7 @@ Result<memory::Memory> make_memory(ExportSpec& spec)
 
 ExportEntry::ExportEntry(const ExportSpec& spec, memory::Memory memory)
     : name(spec.name), uid(spec.uid), gid(spec.gid), mode(spec.mode), writers(spec.writers),
-      readonly(spec.readonly), generation(random_identity()), memory_(std::move(memory))
+      merge_unit(spec.merge_unit), readonly(spec.readonly), generation(random_identity()), memory_(std::move(memory))
 {}
 
 Result<const std::vector<verbs::RegisteredExtent>*>
@@ -82,6 +82,7 @@ ExportInfo ExportEntry::info() const
     info.gid = gid;
     info.mode = mode;
     info.writers = writers;
+    info.merge_unit = merge_unit;
     info.readonly = readonly;
     info.size = memory_.size();
     info.generation = generation;

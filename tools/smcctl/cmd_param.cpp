@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli.hpp"
+#include "core/merge_unit.hpp"
 #include "model.hpp"
 #include "units.hpp"
 
@@ -26,9 +27,9 @@ const std::vector<Param>& params()
     static const std::vector<Param> list = {
         {"cto", true, true},       {"flush_after_ms", true, 100U},
         {"generation", false, {}}, {"gid", false, {}},
-        {"mode", false, {}},       {"readonly", false, {}},
-        {"size", false, {}},       {"uid", false, {}},
-        {"writers", false, {}},
+        {"merge_unit", true, 64U}, {"mode", false, {}},
+        {"readonly", false, {}},   {"size", false, {}},
+        {"uid", false, {}},        {"writers", true, "merge"},
     };
     return list;
 }
@@ -115,6 +116,15 @@ Result<void> apply(client::RegionSettings& settings, const std::string& assignme
             return fail(EINVAL,
                         "flush_after_ms must be from 1 to " + std::to_string(kFlushAfterMsMax));
         settings.flush_after_ms = static_cast<uint32_t>(ms);
+    } else if (key == "merge_unit") {
+        uint64_t unit = SMC_TRY(parse_count(value, SMCFS_MERGE_UNIT_MAX));
+        if (!merge_unit_valid(unit))
+            return fail(EINVAL, "merge_unit must be a power of two from 4 to 4096");
+        settings.merge_unit = static_cast<uint32_t>(unit);
+    } else if (key == "writers") {
+        if (value != "merge" && value != "exclusive")
+            return fail(EINVAL, "writers must be merge or exclusive");
+        settings.writers = value == "merge" ? SMCFS_WRITERS_MERGE : SMCFS_WRITERS_EXCLUSIVE;
     } else {
         return fail(EINVAL, "\"" + key + "\" cannot be set: the keys are " + known_keys(true));
     }
@@ -151,9 +161,16 @@ Result<int> set(const Context& context, const SetArgs& args)
         changed["cto"] = *settings.cto;
     if (settings.flush_after_ms)
         changed["flush_after_ms"] = *settings.flush_after_ms;
+    if (settings.merge_unit)
+        changed["merge_unit"] = *settings.merge_unit;
+    if (settings.writers)
+        changed["writers"] = client::writers_name(*settings.writers);
     Output out = context.output();
     out.model({{"node", region.node}, {"name", region.name}, {"set", changed}});
-    out.record(changed, {{"cto", "cto"}, {"flush_after_ms", "flush_after_ms"}});
+    out.record(changed, {{"cto", "cto"},
+                         {"flush_after_ms", "flush_after_ms"},
+                         {"merge_unit", "merge_unit"},
+                         {"writers", "writers"}});
     return 0;
 }
 
