@@ -88,13 +88,15 @@ static inline int smcfs_compat_folio_mapcount(struct folio *folio)
 #endif
 
 /*
- * 6.9: caps the order of folios of a mapping. Without a cap the core builds folios that it maps by
- * PMD, writable as a whole after one page_mkwrite for one page: no large folios there.
+ * 6.9: caps the order of folios of a mapping. Without a cap readahead builds them as large as its
+ * window, and of 2 MiB after MADV_HUGEPAGE, which the core maps by PMD, writable as a whole after one
+ * page_mkwrite for one page: smcfs_readahead() drops what is too large.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
 static inline void mapping_set_folio_order_range(struct address_space *mapping, unsigned int min,
 						 unsigned int max)
 {
+	mapping_set_large_folios(mapping);
 }
 #endif
 

@@ -28,7 +28,7 @@
  * sent where they keep what others changed from being seen.
  * Return: 0: it is out of the page cache, or need not be; -EAGAIN; -EINTR.
  */
-static int drop_folio(struct address_space *mapping, struct folio *folio, bool send)
+static int drop_folio(struct address_space *mapping, struct folio *folio, bool send, bool harvesting)
 {
 	struct smcfs_region *region = smcfs_i(mapping->host)->region;
 	long nr = folio_nr_pages(folio);
@@ -46,12 +46,13 @@ static int drop_folio(struct address_space *mapping, struct folio *folio, bool s
 		 * pages may be, and of a page of a merge region some units. A pinned page stays
 		 * dirty after any flush: what it holds is as old as the pin.
 		 */
-		if (!folio_test_large(folio) && !folio_maybe_dma_pinned(folio) &&
-		    (!send || !smcfs_region_merges(region)))
+		if (!folio_test_large(folio) && !smcfs_folio_hot(folio) &&
+		    !folio_maybe_dma_pinned(folio) && (!send || !smcfs_region_merges(region)))
 			return 0;
+		/* What is hot is dirty by name only, perhaps. */
 		if (!send)
 			return -EAGAIN;
-		err = smcfs_write_folio(mapping->host, folio);
+		err = smcfs_write_folio(mapping->host, folio, harvesting);
 		if (err)
 			return err == -EINTR ? err : -EAGAIN;
 	}
@@ -66,11 +67,15 @@ static int drop_folio(struct address_space *mapping, struct folio *folio, bool s
 static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end, bool send,
 		       bool killable)
 {
+	struct smcfs_region *region = smcfs_i(mapping->host)->region;
 	struct folio_batch batch;
 	unsigned int i;
+	bool harvesting = send && atomic_read(&region->nr_hot);
 	long busy = 0;
 	int err = 0;
 
+	if (harvesting && mutex_lock_killable(&region->harvest))
+		return -EINTR;
 	folio_batch_init(&batch);
 	while (!err && filemap_get_folios(mapping, &index, end, &batch)) {
 		for (i = 0; i < folio_batch_count(&batch) && !err; i++) {
@@ -80,7 +85,7 @@ static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end
 				folio_lock(batch.folios[i]);
 			if (err)
 				break;
-			err = drop_folio(mapping, batch.folios[i], send);
+			err = drop_folio(mapping, batch.folios[i], send, harvesting);
 			folio_unlock(batch.folios[i]);
 			if (err == -EAGAIN) {
 				busy++;
@@ -90,6 +95,8 @@ static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end
 		folio_batch_release(&batch);
 		cond_resched();
 	}
+	if (harvesting)
+		mutex_unlock(&region->harvest);
 	return err ? -EINTR : busy;
 }
 
@@ -161,7 +168,7 @@ int smcfs_drop_all(struct inode *inode)
 
 	if (mutex_lock_killable(&region->drop_lock))
 		return -EINTR;
-	err = smcfs_flush(inode, 0, LLONG_MAX);
+	err = smcfs_cool(inode);
 	/* Each round empties this CPU's list of pages on their way to the LRU. */
 	for (tries = 0; !err && busy && tries < SMCFS_DROP_TRIES; tries++) {
 		busy = drop_range(inode->i_mapping, 0, ULONG_MAX, true, true);
@@ -370,8 +377,8 @@ static void direct_update_folio(struct folio *folio, loff_t pos, const void *fro
 }
 
 /*
- * Makes shadow pages that are present hold the bytes. @sent: the target has them, too: until then they
- * are changes like any other.
+ * Makes shadow pages that are present hold the bytes. @sent: the target has them, too: until then
+ * they are changes like any other.
  */
 static int direct_update_shadow(struct inode *inode, struct smcfs_direct *direct, loff_t pos,
 				size_t length, bool sent)

@@ -17,10 +17,14 @@
 static int mark_page(struct smcfs_region *region, struct folio *folio, struct page *page)
 {
 	unsigned int index = folio_page_idx(folio, page);
+	int err;
 
 	if (smcfs_region_merges(region))
 		return smcfs_twin_take(folio, index);
-	return smcfs_folio_mark_range(folio, (size_t)index << PAGE_SHIFT, PAGE_SIZE);
+	err = smcfs_folio_mark_range(folio, (size_t)index << PAGE_SHIFT, PAGE_SIZE);
+	if (!err && smcfs_folio_private(folio))
+		smcfs_hot_touch(region, smcfs_folio_private(folio), index);
+	return err;
 }
 
 vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)

@@ -85,7 +85,10 @@ static int smcfs_release(struct inode *inode, struct file *file)
 	struct smcfs_region *region = smcfs_i(inode)->region;
 
 	if (file->f_mode & FMODE_WRITE) {
-		if (!caller_was_killed())
+		/* With the last writer no page stays hot: what is hot never is clean. */
+		if (!caller_was_killed() && READ_ONCE(region->nr_writers) == 1)
+			smcfs_cool(inode);
+		else if (!caller_was_killed())
 			smcfs_flush(inode, 0, LLONG_MAX);
 		if (!smcfs_region_dead(region) &&
 		    (mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||

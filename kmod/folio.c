@@ -39,15 +39,16 @@
  */
 struct smcfs_folio *smcfs_folio_prepare(struct folio *folio)
 {
-	bool merge = smcfs_region_merges(smcfs_i(folio->mapping->host)->region);
+	struct smcfs_region *region = smcfs_i(folio->mapping->host)->region;
+	bool merge = smcfs_region_merges(region);
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	unsigned int nr = folio_nr_pages(folio);
 
-	if (sf || (nr == 1 && !merge))
+	if (sf || (nr == 1 && !merge && !READ_ONCE(region->hot)))
 		return sf;
 	if (WARN_ON_ONCE(nr > SMCFS_FOLIO_PAGES_MAX))
 		return ERR_PTR(-ENOMEM);
-	sf = kzalloc(struct_size(sf, pages, merge ? nr : 0), GFP_NOFS);
+	sf = kzalloc(struct_size(sf, pages, nr), GFP_NOFS);
 	if (!sf)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_init(&sf->lock);
@@ -94,6 +95,8 @@ bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio)
 
 	if (sf) {
 		spin_lock_irqsave(&sf->lock, flags);
+		/* Any hot page may be the one whose page-table entry goes and was dirty. */
+		bitmap_or(sf->dirty, sf->dirty, sf->hot, sf->nr_pages);
 		if (bitmap_empty(sf->dirty, sf->nr_pages))
 			bitmap_fill(sf->dirty, sf->nr_pages);
 		spin_unlock_irqrestore(&sf->lock, flags);
@@ -142,6 +145,8 @@ bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
 		return false;
 	if (sf && sf->merge && !bitmap_empty(sf->dirty, sf->nr_pages) && smcfs_folio_held(folio))
 		return false;
+	if (sf && atomic_read(&sf->flights))
+		return false;
 	smcfs_twin_free(folio_detach_private(folio));
 	return true;
 }
@@ -152,6 +157,10 @@ void smcfs_invalidate_folio(struct folio *folio, size_t offset, size_t length)
 	if (offset || length < folio_size(folio))
 		return;
 	folio_wait_writeback(folio);
+	if (smcfs_folio_private(folio)) {
+		smcfs_hot_cool(smcfs_i(folio->mapping->host)->region, folio, false);
+		smcfs_hot_wait(smcfs_folio_private(folio));
+	}
 	smcfs_twin_free(folio_detach_private(folio));
 }
 
@@ -162,7 +171,7 @@ static unsigned int tagged_pages(struct folio *folio, xa_mark_t tag)
 	struct smcfs_folio *sf;
 
 	/* The lock keeps the bitmap; whoever has it is about to change what we count anyhow. */
-	if (tag != PAGECACHE_TAG_DIRTY || pages == 1 || !folio_trylock(folio))
+	if (tag != PAGECACHE_TAG_DIRTY || !folio_test_private(folio) || !folio_trylock(folio))
 		return pages;
 	sf = smcfs_folio_private(folio);
 	if (sf && folio_test_dirty(folio)) {

@@ -114,6 +114,7 @@ static const struct nla_policy smcfs_set_policy[] = {
 	[SMCFS_A_FLUSH_AFTER_MS]	= NLA_POLICY_FULL_RANGE(NLA_U32, &smcfs_range_flush_after),
 	[SMCFS_A_WRITERS]		= SMCFS_P_WRITERS,
 	[SMCFS_A_MERGE_UNIT]		= SMCFS_P_UNIT,
+	[SMCFS_A_HOT]			= NLA_POLICY_MAX(NLA_U8, 1),
 };
 
 static const struct nla_policy smcfs_writer_policy[] = {

@@ -238,6 +238,8 @@ static int region_put(struct sk_buff *skb, struct smcfs_region *region)
 	    nla_put_u8(skb, SMCFS_A_CTO, READ_ONCE(region->cto)) ||
 	    nla_put_u32(skb, SMCFS_A_FLUSH_AFTER_MS, READ_ONCE(region->flush_after_ms)) ||
 	    nla_put_u32(skb, SMCFS_A_MERGE_UNIT, READ_ONCE(region->merge_unit)) ||
+	    nla_put_u8(skb, SMCFS_A_HOT, READ_ONCE(region->hot)) ||
+	    put_id(skb, SMCFS_A_HOT_BYTES, (u64)atomic_read(&region->nr_hot) << PAGE_SHIFT) ||
 	    region_put_cache(skb, region) ||
 	    smcfs_stats_fill(skb, &region->stats))
 		return -EMSGSIZE;

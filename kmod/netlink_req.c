@@ -505,21 +505,36 @@ static int set_writers(struct genl_info *info, struct smcfs_region *region)
 	return err;
 }
 
+static int set_hot(struct genl_info *info, struct smcfs_region *region)
+{
+	const struct nlattr *attr = info->attrs[SMCFS_A_HOT];
+	int err = smcfs_region_set_hot(region, nla_get_u8(attr));
+
+	if (err == -EOPNOTSUPP)
+		NL_SET_ERR_MSG_ATTR(info->extack, attr,
+				    "HOT: this kernel lacks CONFIG_MAPPING_DIRTY_HELPERS");
+	else if (err == -EIO)
+		NL_SET_ERR_MSG_ATTR(info->extack, attr,
+				    "HOT: dirty pages could not be sent and are kept");
+	return err;
+}
+
 int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 {
 	const struct nlattr *flush_after = info->attrs[SMCFS_A_FLUSH_AFTER_MS];
 	const struct nlattr *writers = info->attrs[SMCFS_A_WRITERS];
 	const struct nlattr *unit = info->attrs[SMCFS_A_MERGE_UNIT];
 	const struct nlattr *cto = info->attrs[SMCFS_A_CTO];
+	const struct nlattr *hot = info->attrs[SMCFS_A_HOT];
 	struct smcfs_region *region;
 	u32 merge_unit;
 	int err;
 
 	if (smcfs_nl_missing(info, REGION_ID))
 		return -EINVAL;
-	if (!cto && !flush_after && !writers && !unit) {
+	if (!cto && !flush_after && !writers && !unit && !hot) {
 		GENL_SET_ERR_MSG(info,
-				 "one of CTO, FLUSH_AFTER_MS, MERGE_UNIT and WRITERS must be given");
+				 "one of CTO, FLUSH_AFTER_MS, HOT, MERGE_UNIT, WRITERS must be given");
 		return -EINVAL;
 	}
 	err = get_unit(info, &merge_unit);
@@ -528,9 +543,11 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 	region = smcfs_region_get(nla_get_u64(info->attrs[SMCFS_A_REGION_ID]));
 	if (!region)
 		return region_gone(info, -ENOENT);
-	/* First, as it alone can fail. */
+	/* First, as these alone can fail. */
 	if (writers)
 		err = set_writers(info, region);
+	if (!err && hot)
+		err = set_hot(info, region);
 	/* Pair with the READ_ONCE of whoever opens, closes, dirties or flushes. */
 	if (!err && cto)
 		WRITE_ONCE(region->cto, nla_get_u8(cto));

@@ -111,6 +111,15 @@ int smcfs_read_folio(struct file *file, struct folio *folio)
 	return 0;
 }
 
+/* The core makes single pages where it finds none. @folio is locked; unlocked on return. */
+static void fetch_refuse(struct address_space *mapping, struct folio *folio)
+{
+	folio_get(folio);
+	generic_error_remove_folio(mapping, folio);
+	folio_unlock(folio);
+	folio_put(folio);
+}
+
 /* ->readahead: as read_folio for a window, in transfers of a bounded size. */
 void smcfs_readahead(struct readahead_control *rac)
 {
@@ -124,8 +133,14 @@ void smcfs_readahead(struct readahead_control *rac)
 	if (IS_ERR(grant))
 		return;
 	while ((folio = readahead_folio(rac))) {
-		size_t length = fetch_length(inode, folio);
+		size_t length;
 
+		/* Only where the core knows no cap. */
+		if (unlikely(folio_order(folio) > SMCFS_FOLIO_ORDER_MAX)) {
+			fetch_refuse(rac->mapping, folio);
+			continue;
+		}
+		length = fetch_length(inode, folio);
 		if (xfer && (xfer->nr_segs + SMCFS_FETCH_SEGS > SMCFS_XFER_SEGS_MAX ||
 			     xfer->bytes + length > SMCFS_FETCH_BYTES_MAX)) {
 			fetch_submit(xfer);

@@ -125,6 +125,7 @@ static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const 
 	INIT_LIST_HEAD(&region->wb_inflight);
 	mutex_init(&region->writer_lock);
 	mutex_init(&region->drop_lock);
+	mutex_init(&region->harvest);
 	region->writer = SMCFS_WRITER_NONE;
 	INIT_DELAYED_WORK(&region->flush_work, region_flush_work);
 	region->cto = 1;
@@ -846,8 +847,10 @@ static void region_flush_work(struct work_struct *work)
 
 	if (inode) {
 		/* Not a barrier: it waits only so that it can tell whether all is clean. */
-		if (READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
+		if (READ_ONCE(region->state) == SMCFS_REGION_ACTIVE && READ_ONCE(region->nr_writers))
 			smcfs_flush(inode, 0, LLONG_MAX);
+		else if (READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
+			smcfs_cool(inode);	/* what is hot never is clean */
 		region_release_writer(region, inode);
 		region_unpin(region, inode);
 		if (!region_is_clean(inode) && READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
@@ -907,7 +910,7 @@ static void region_discard_if_pinned(struct smcfs_region *region, void *arg)
 	if (inode) {
 		/* With a live session there is no need to lose anything. */
 		if (before == SMCFS_REGION_ACTIVE)
-			smcfs_flush(inode, 0, LLONG_MAX);
+			smcfs_cool(inode);
 		if (!region_is_clean(inode))
 			region_discard(region);
 		region_unpin(region, inode);
@@ -931,7 +934,7 @@ static int region_detach_clean(struct smcfs_region *region)
 
 	if (!inode)
 		return 0;
-	err = smcfs_flush(inode, 0, LLONG_MAX);
+	err = smcfs_cool(inode);
 	if (!err && !region_is_clean(inode))
 		err = -EIO;
 	smcfs_region_inode_put(inode);

@@ -76,6 +76,7 @@ struct smcfs_seg {
 	struct folio	*folio;		/* the owner of the xfer holds it until done */
 	size_t		offset;
 	u32		length;
+	bool		hot;		/* of the owner: the folio is not in write-back */
 };
 
 /* Remote side of a run of segments: one RDMA request. */
@@ -345,6 +346,12 @@ struct smcfs_region {
 	u8			writers;	/* READ_ONCE: enum smcfs_writers; changes with no page */
 	u32			merge_unit;	/* READ_ONCE: bytes, a power of two, 4 to a page */
 	u32			flush_after_ms;	/* READ_ONCE */
+
+	/* Hot pages: hot.c. */
+	u8			hot;		/* READ_ONCE: pages may become hot */
+	atomic_t		nr_hot;		/* pages that are */
+	atomic_t		cooling;	/* who wants flushes to leave none hot */
+	struct mutex		harvest;	/* one flush at a time takes their stores */
 	struct smcfs_stats	stats;
 };
 
@@ -398,7 +405,7 @@ void smcfs_region_exit(void);
 
 #define SMCFS_FOLIO_PAGES_MAX	(1U << SMCFS_FOLIO_ORDER_MAX)
 
-/* A page of a merge region that was written. */
+/* A page that was written; twin, forced and all in merge regions only. */
 struct smcfs_page {
 	/*
 	 * What the target is known to hold where we did not change it, or acknowledged where we
@@ -408,6 +415,8 @@ struct smcfs_page {
 	struct page	*twin;
 	unsigned long	*forced;	/* [lock] one bit a byte: sent, changed or not; may be NULL */
 	bool		all;		/* [lock] every byte is */
+	u8		heat;		/* [lock] flushes that sent it */
+	u8		idle;		/* [lock] flushes that found no store since it is hot */
 };
 
 /*
@@ -419,9 +428,12 @@ struct smcfs_folio {
 	unsigned int	nr_pages;	/* [const] */
 	unsigned int	inflight;	/* [lock] merge: pages on their way; 1 more while issued */
 	bool		failed;		/* [lock] merge: one of them was not written */
-	bool		merge;		/* [const] pages[] has nr_pages, else none */
+	bool		merge;		/* [const] of a merge region */
+	atomic_t	flights;	/* hot: pages and transfers on their way; hot.c */
 	DECLARE_BITMAP(dirty, SMCFS_FOLIO_PAGES_MAX);	/* [lock] nr_pages bits */
-	struct smcfs_page pages[];
+	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);	/* [lock] may be writable and not ->dirty */
+	DECLARE_BITMAP(flying, SMCFS_FOLIO_PAGES_MAX);	/* [lock] merge: hot, and on their way */
+	struct smcfs_page pages[];	/* nr_pages */
 };
 
 struct smcfs_folio *smcfs_folio_prepare(struct folio *folio);
@@ -454,6 +466,7 @@ struct smcfs_stage {
 	bool			failed;		/* WRITE_ONCE */
 	bool			all;		/* as in struct smcfs_page, of what is on its way */
 	bool			exact;		/* ->bytes says what is sent, else ->lines */
+	bool			hot;		/* the page is hot: its folio is not in write-back */
 	unsigned long		*forced;
 	u64			lines;		/* that differ from the twin */
 	u64			send;		/* lines to be sent, unless ->exact */
@@ -482,7 +495,7 @@ int smcfs_twin_force_prepare(struct folio *folio, size_t offset, size_t length);
 void smcfs_twin_force(struct folio *folio, size_t offset, size_t length);
 void smcfs_twin_follow(struct folio *folio, size_t offset, const void *data, size_t length);
 bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned int index, bool held,
-		      unsigned int unit);
+		      bool hot, unsigned int unit);
 void smcfs_twin_put_stage(struct address_space *mapping, struct smcfs_stage *stage);
 void smcfs_twin_part_done(struct address_space *mapping, struct folio *folio,
 			  struct smcfs_folio *sf, bool failed);
@@ -492,6 +505,35 @@ static inline bool smcfs_region_merges(const struct smcfs_region *region)
 {
 	return READ_ONCE(region->writers) == SMCFS_WRITERS_MERGE;
 }
+
+/* ------------------------------------------------------------------ hot pages (hot.c) */
+
+#define SMCFS_HOT_WINDOW	512	/* pages whose stores are taken at a time */
+
+/* Stores that a flush took from the page tables and has yet to send. */
+struct smcfs_window {
+	pgoff_t		start;
+	unsigned int	nr;		/* pages, 0: no window */
+	DECLARE_BITMAP(stored, SMCFS_HOT_WINDOW);
+};
+
+bool smcfs_hot_possible(void);
+bool smcfs_folio_hot(struct folio *folio);
+void smcfs_hot_touch(struct smcfs_region *region, struct smcfs_folio *sf, unsigned int index);
+void smcfs_hot_harvest(struct address_space *mapping, struct smcfs_window *window, pgoff_t start,
+		       pgoff_t end);
+unsigned long smcfs_hot_collect(struct smcfs_region *region, struct smcfs_window *window,
+				struct folio *folio, bool *idle);
+void smcfs_hot_forget(struct smcfs_window *window, struct folio *folio);
+void smcfs_hot_give_back(struct address_space *mapping, struct smcfs_window *window);
+void smcfs_hot_cool(struct smcfs_region *region, struct folio *folio, bool held);
+void smcfs_hot_take_off(struct folio *folio);
+void smcfs_hot_landed(struct address_space *mapping, struct folio *folio, int err);
+void smcfs_hot_wait(struct smcfs_folio *sf);
+void smcfs_hot_wait_page(struct smcfs_region *region, struct smcfs_folio *sf, unsigned int index);
+int smcfs_cool(struct inode *inode);
+int smcfs_region_set_hot(struct smcfs_region *region, bool hot);
+int smcfs_sync_fs(struct super_block *sb, int wait);
 
 /* ------------------------------------------------------------------ data path */
 
@@ -524,10 +566,10 @@ struct smcfs_wb {
 int smcfs_writepages(struct address_space *mapping, struct writeback_control *wbc);
 /*
  * Sends one folio that is locked and held by the caller's batch, and waits, killably. It stays
- * locked.
+ * locked. @harvesting: the caller has region->harvest.
  * 0: clean; -EAGAIN: dirty again, or still; -EIO; -EINTR.
  */
-int smcfs_write_folio(struct inode *inode, struct folio *folio);
+int smcfs_write_folio(struct inode *inode, struct folio *folio, bool harvesting);
 /* wb_collect.c. Context: process; may wait for memory of the pool, so hold no unsent transfer. */
 struct smcfs_wb *smcfs_wb_create(struct smcfs_region *region, struct smcfs_grant *grant,
 				 struct address_space *mapping);

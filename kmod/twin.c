@@ -46,7 +46,7 @@ void smcfs_twin_free(struct smcfs_folio *sf)
 {
 	unsigned int i;
 
-	if (sf && sf->merge) {
+	if (sf) {
 		for (i = 0; i < sf->nr_pages; i++) {
 			twin_drop_locked(&sf->pages[i]);
 			kfree(sf->pages[i].forced);
@@ -66,6 +66,7 @@ void smcfs_twin_free(struct smcfs_folio *sf)
 int smcfs_twin_take(struct folio *folio, unsigned int index)
 {
 	struct smcfs_folio *sf = smcfs_folio_prepare(folio);
+	struct smcfs_region *region = smcfs_i(folio->mapping->host)->region;
 	struct smcfs_page *page;
 	unsigned long flags;
 	struct page *twin;
@@ -79,7 +80,7 @@ int smcfs_twin_take(struct folio *folio, unsigned int index)
 		set_bit(index, sf->dirty);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	if (twin)
-		return 0;
+		goto out;
 	/* Rather again later than an OOM kill: the memory comes from pages that are being sent. */
 	twin = alloc_page(GFP_NOFS | __GFP_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN);
 	if (!twin)
@@ -89,6 +90,8 @@ int smcfs_twin_take(struct folio *folio, unsigned int index)
 	page->twin = twin;
 	set_bit(index, sf->dirty);
 	spin_unlock_irqrestore(&sf->lock, flags);
+out:
+	smcfs_hot_touch(region, sf, index);
 	return 0;
 }
 
@@ -206,13 +209,14 @@ void smcfs_twin_follow(struct folio *folio, size_t offset, const void *data, siz
  * @folio: locked, write-protected, in write-back, with a struct smcfs_folio.
  * @index: of the page in it; its dirty bit is set.
  * @held: somebody may store to the page without a fault: it stays one to be compared.
+ * @hot: so may everybody; it is not write-protected, nor in write-back.
  * @unit: of comparing, bytes.
  *
  * Context: process.
  * Return: there is something to be sent; else @stage is still the caller's.
  */
 bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned int index, bool held,
-		      unsigned int unit)
+		      bool hot, unsigned int unit)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	struct smcfs_page *page = &sf->pages[index];
@@ -222,10 +226,13 @@ bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned i
 	stage->sf = sf;
 	stage->index = index;
 	stage->failed = false;
+	stage->hot = hot;
 	atomic_set(&stage->pending, 1);
 	spin_lock_irqsave(&sf->lock, flags);
 	if (!held)
 		clear_bit(index, sf->dirty);
+	if (page->heat < U8_MAX)
+		page->heat++;
 	stage->all = page->all;
 	stage->forced = page->forced;
 	page->all = false;
@@ -233,13 +240,18 @@ bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned i
 	spin_unlock_irqrestore(&sf->lock, flags);
 	if (smcfs_stage_fill(stage, folio_page(folio, index), page->twin, unit)) {
 		spin_lock_irqsave(&sf->lock, flags);
-		sf->inflight++;
+		if (hot)
+			set_bit(index, sf->flying);
+		else
+			sf->inflight++;
 		spin_unlock_irqrestore(&sf->lock, flags);
+		if (hot)
+			smcfs_hot_take_off(folio);
 		return true;
 	}
 	kfree(stage->forced);
 	spin_lock_irqsave(&sf->lock, flags);
-	if (!test_bit(index, sf->dirty))
+	if (!test_bit(index, sf->dirty) && !test_bit(index, sf->hot))
 		twin_drop_locked(page);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	return false;
@@ -281,11 +293,13 @@ static void twin_end(struct smcfs_stage *stage)
 			swap(page->forced, stage->forced);
 		else if (stage->forced)
 			bitmap_or(page->forced, page->forced, stage->forced, PAGE_SIZE);
-	} else if (!test_bit(stage->index, sf->dirty)) {
+	} else if (!test_bit(stage->index, sf->dirty) && !test_bit(stage->index, sf->hot)) {
 		twin_drop_locked(page);
 	} else {
 		twin_advance(stage, page);
 	}
+	if (stage->hot)
+		clear_bit(stage->index, sf->flying);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	kfree(stage->forced);
 }
@@ -321,12 +335,16 @@ void smcfs_twin_put_stage(struct address_space *mapping, struct smcfs_stage *sta
 {
 	struct smcfs_folio *sf = stage->sf;
 	struct folio *folio = stage->folio;
-	bool failed;
+	bool failed, hot;
 
 	if (!atomic_dec_and_test(&stage->pending))
 		return;
 	failed = READ_ONCE(stage->failed);
 	twin_end(stage);
+	hot = stage->hot;
 	smcfs_stage_free(stage);
-	smcfs_twin_part_done(mapping, folio, sf, failed);
+	if (hot)
+		smcfs_hot_landed(mapping, folio, failed ? -EIO : 0);
+	else
+		smcfs_twin_part_done(mapping, folio, sf, failed);
 }

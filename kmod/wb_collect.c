@@ -121,10 +121,16 @@ static void wb_done_folios(struct smcfs_wb *wb, struct smcfs_xfer *xfer, int err
 	for (i = 0; i < xfer->nr_segs; i = next) {
 		struct folio *folio = xfer->segs[i].folio;
 
-		for (next = i; next < xfer->nr_segs && xfer->segs[next].folio == folio; next++)
+		bool hot = xfer->segs[i].hot;
+
+		for (next = i; next < xfer->nr_segs && xfer->segs[next].folio == folio &&
+		     xfer->segs[next].hot == hot; next++)
 			if (err)
 				wb_restore(folio, &xfer->segs[next]);
-		smcfs_wb_end_folio(wb->mapping, folio, err);
+		if (hot)
+			smcfs_hot_landed(wb->mapping, folio, err);
+		else
+			smcfs_wb_end_folio(wb->mapping, folio, err);
 	}
 }
 

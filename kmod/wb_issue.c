@@ -26,6 +26,9 @@ struct wb_issue {
 	struct smcfs_grant	*grant;
 	struct smcfs_wb		*wb;	/* being filled, or NULL */
 	bool			sync;	/* WB_SYNC_ALL */
+	bool			harvesting;	/* region->harvest is ours: hot folios may be touched */
+	bool			cool;	/* and cooled */
+	struct smcfs_window	window;	/* its pages all go under ->wb */
 };
 
 static void issue_submit(struct wb_issue *is)
@@ -35,6 +38,15 @@ static void issue_submit(struct wb_issue *is)
 	is->wb = NULL;
 }
 
+/* Before anything that waits. In a window the ticket goes on: its stores are harvested already. */
+static void issue_send(struct wb_issue *is)
+{
+	if (!is->window.nr)
+		issue_submit(is);
+	else
+		smcfs_wb_part(is->wb);
+}
+
 /* A ticket with room for @segs more segments; what is at hand is sent if it lacks it. */
 static void issue_room(struct wb_issue *is, unsigned int segs, size_t bytes)
 {
@@ -42,7 +54,7 @@ static void issue_room(struct wb_issue *is, unsigned int segs, size_t bytes)
 
 	if (xfer && (xfer->nr_segs + segs > SMCFS_XFER_SEGS_MAX ||
 		     xfer->bytes + bytes > SMCFS_WB_BYTES_MAX))
-		issue_submit(is);
+		issue_send(is);
 	if (!is->wb)
 		is->wb = smcfs_wb_create(is->region, is->grant, is->inode->i_mapping);
 }
@@ -61,10 +73,17 @@ static void issue_large(struct smcfs_xfer *xfer, struct folio *folio, struct smc
 			size_t valid)
 {
 	unsigned int first, last, nr = DIV_ROUND_UP(valid, PAGE_SIZE);
-	bool held = smcfs_folio_held(folio);
+	/* A single page has no other page to be confused with: it is marked as a whole, late. */
+	bool held = folio_test_large(folio) ? smcfs_folio_held(folio) :
+					      folio_maybe_dma_pinned(folio);
 	unsigned long flags;
+	unsigned int i;
 
+	smcfs_hot_cool(smcfs_i(folio->mapping->host)->region, folio, held);
 	spin_lock_irqsave(&sf->lock, flags);
+	for_each_set_bit(i, sf->dirty, sf->nr_pages)
+		if (sf->pages[i].heat < U8_MAX)
+			sf->pages[i].heat++;
 	for (first = find_first_bit(sf->dirty, nr); first < nr;
 	     first = find_next_bit(sf->dirty, nr, last)) {
 		size_t offset = (size_t)first << PAGE_SHIFT;
@@ -130,6 +149,7 @@ static void issue_merge(struct wb_issue *is, struct folio *folio, struct smcfs_f
 	unsigned int i, unit = READ_ONCE(is->region->merge_unit);
 	bool held = smcfs_folio_held(folio);
 
+	smcfs_hot_cool(is->region, folio, held);
 	folio_get(folio);	/* of write-back; not before the references were counted */
 	spin_lock_irq(&sf->lock);
 	sf->inflight = 1;
@@ -138,7 +158,12 @@ static void issue_merge(struct wb_issue *is, struct folio *folio, struct smcfs_f
 		size_t offset = (size_t)i << PAGE_SHIFT;
 		struct smcfs_stage *stage = issue_stage(is);
 
-		if (!smcfs_twin_stage(stage, folio, i, held, unit)) {
+		/* It was hot, and what was harvested of it is not acknowledged yet. */
+		if (test_bit(i, sf->flying)) {
+			smcfs_wb_part(is->wb);
+			smcfs_hot_wait_page(is->region, sf, i);
+		}
+		if (!smcfs_twin_stage(stage, folio, i, held, false, unit)) {
 			smcfs_stage_free(stage);
 			continue;
 		}
@@ -153,17 +178,116 @@ static void issue_merge(struct wb_issue *is, struct folio *folio, struct smcfs_f
 	smcfs_twin_part_done(folio->mapping, folio, sf, false);
 }
 
+/* A transfer whose last segment is of another folio: what is hot and what is not do not join. */
+static struct smcfs_xfer *issue_apart(struct wb_issue *is, struct folio *folio)
+{
+	struct smcfs_xfer *xfer = smcfs_wb_xfer(is->wb);
+
+	if (!xfer->nr_segs || xfer->segs[xfer->nr_segs - 1].folio != folio)
+		return xfer;
+	smcfs_wb_part(is->wb);
+	return smcfs_wb_xfer(is->wb);
+}
+
 /* Exclusive: whole pages, from where they are. */
 static void issue_whole(struct wb_issue *is, struct folio *folio, struct smcfs_folio *sf,
 			size_t valid)
 {
-	struct smcfs_xfer *xfer = smcfs_wb_xfer(is->wb);
+	struct smcfs_xfer *xfer = issue_apart(is, folio);
+	unsigned int seg = xfer->nr_segs;
 
 	if (sf)
 		issue_large(xfer, folio, sf, valid);
 	else
 		issue_page(xfer, folio, valid);
 	folio_get(folio);	/* of write-back; not before the references were counted */
+	if (seg == xfer->nr_segs)	/* it was hot, and nobody had stored to it */
+		smcfs_wb_end_folio(folio->mapping, folio, 0);
+}
+
+/* Merge: what changed in those pages of a hot folio that were stored to. */
+static void issue_hot_merge(struct wb_issue *is, struct folio *folio, unsigned long todo,
+			    size_t valid)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned int i, unit = READ_ONCE(is->region->merge_unit);
+
+	for_each_set_bit(i, &todo, sf->nr_pages) {
+		size_t offset = (size_t)i << PAGE_SHIFT;
+		struct smcfs_stage *stage;
+
+		/* The twin has to be what was sent before it is compared with again. */
+		if (test_bit(i, sf->flying)) {
+			smcfs_wb_part(is->wb);
+			smcfs_hot_wait_page(is->region, sf, i);
+		}
+		stage = issue_stage(is);
+		if (!smcfs_twin_stage(stage, folio, i, false, true, unit)) {
+			smcfs_stage_free(stage);
+			continue;
+		}
+		if (offset < valid)
+			issue_staged(is, stage, folio_pos(folio) + offset,
+				     min_t(size_t, valid - offset, PAGE_SIZE));
+		smcfs_twin_put_stage(folio->mapping, stage);
+	}
+}
+
+/* Exclusive: those pages of a hot folio that were stored to, while they are stored to. */
+static void issue_hot_whole(struct wb_issue *is, struct folio *folio, unsigned long todo,
+			    size_t valid)
+{
+	unsigned int first, last, nr = DIV_ROUND_UP(valid, PAGE_SIZE);
+	struct smcfs_xfer *xfer = issue_apart(is, folio);
+	unsigned int seg = xfer->nr_segs;
+
+	/* issue_room() made room for the most that it can be. */
+	for (first = find_first_bit(&todo, nr); first < nr;
+	     first = find_next_bit(&todo, nr, last)) {
+		size_t offset = (size_t)first << PAGE_SHIFT;
+
+		last = find_next_zero_bit(&todo, nr, first);
+		smcfs_grant_add(xfer, folio, offset, folio_pos(folio) + offset,
+				min_t(size_t, valid, (size_t)last << PAGE_SHIFT) - offset);
+	}
+	if (seg == xfer->nr_segs)
+		return;
+	smcfs_hot_take_off(folio);
+	for (; seg < xfer->nr_segs; seg++)
+		xfer->segs[seg].hot = true;
+}
+
+static int issue_folio(struct wb_issue *is, struct folio *folio);
+
+/* @folio is locked, hot and in the window. Not write-protected, not in write-back, dirty as ever. */
+static int issue_hot(struct wb_issue *is, struct folio *folio)
+{
+	size_t valid = min_t(loff_t, folio_size(folio), i_size_read(is->inode) - folio_pos(folio));
+	unsigned long todo;
+	bool idle;
+
+	issue_room(is, DIV_ROUND_UP(folio_nr_pages(folio), 2) + 1, valid);
+	todo = smcfs_hot_collect(is->region, &is->window, folio, &idle);
+	if (!todo)
+		return idle ? issue_folio(is, folio) : 0;
+	if (smcfs_region_merges(is->region))
+		issue_hot_merge(is, folio, todo, valid);
+	else
+		issue_hot_whole(is, folio, todo, valid);
+	return 0;
+}
+
+/* Moves the window to @start: what it had is sent or given back, its ticket ends. */
+static void issue_window(struct wb_issue *is, pgoff_t start, pgoff_t end)
+{
+	if (is->window.nr)
+		smcfs_hot_give_back(is->inode->i_mapping, &is->window);
+	issue_submit(is);
+	if (start > end)
+		return;
+	/* The ticket first: see hot.c. */
+	is->wb = smcfs_wb_create(is->region, is->grant, is->inode->i_mapping);
+	smcfs_hot_harvest(is->inode->i_mapping, &is->window, start, end);
 }
 
 /* @folio is locked, dirty and not in write-back. */
@@ -183,6 +307,7 @@ static int issue_folio(struct wb_issue *is, struct folio *folio)
 		issue_room(is, 0, 0);
 	else
 		issue_room(is, DIV_ROUND_UP(folio_nr_pages(folio), 2) + 1, valid);
+	smcfs_hot_forget(&is->window, folio);
 	sf = smcfs_folio_prepare(folio);
 	/* No memory for the bitmap: it stays dirty, a later round sends it. */
 	if (IS_ERR(sf) || !folio_clear_dirty_for_io(folio))
@@ -203,7 +328,7 @@ static int issue_lock(struct wb_issue *is, struct folio *folio)
 
 	for (;;) {
 		if (!folio_trylock(folio)) {
-			issue_submit(is);
+			issue_send(is);
 			folio_lock(folio);
 		}
 		if (folio->mapping != is->inode->i_mapping || !folio_test_dirty(folio))
@@ -213,13 +338,65 @@ static int issue_lock(struct wb_issue *is, struct folio *folio)
 		if (!is->sync)
 			break;
 		folio_unlock(folio);
-		issue_submit(is);
+		issue_send(is);
 		err = folio_wait_writeback_killable(folio);
 		if (err)
 			return -EINTR;
 	}
 	folio_unlock(folio);
 	return -EAGAIN;
+}
+
+/* Does the window have all pages of @folio that the flush wants? */
+static bool issue_covers(const struct wb_issue *is, struct folio *folio, pgoff_t end)
+{
+	pgoff_t last = min(folio->index + folio_nr_pages(folio) - 1, end);
+
+	return is->window.nr && folio->index >= is->window.start &&
+	       last - is->window.start < is->window.nr;
+}
+
+/*
+ * Writes one folio that a tag led to. What is hot is harvested, or cooled, by who has
+ * region->harvest; a barrier waits for that, others leave it alone.
+ */
+static int issue_one(struct wb_issue *is, struct folio *folio, pgoff_t end)
+{
+	bool hot;
+	int err;
+
+again:
+	err = issue_lock(is, folio);
+	if (err)
+		return err == -EAGAIN ? 0 : err;
+	hot = smcfs_folio_hot(folio);
+	if (hot && is->sync && !is->harvesting) {
+		/* It became so since this flush began. */
+		folio_unlock(folio);
+		issue_submit(is);
+		if (mutex_lock_killable(&is->region->harvest))
+			return -EINTR;
+		is->harvesting = true;
+		goto again;
+	}
+	if (hot && is->harvesting && !is->cool && !issue_covers(is, folio, end)) {
+		pgoff_t start = folio->index;
+
+		folio_unlock(folio);
+		issue_window(is, start, end);
+		goto again;
+	}
+	is->wbc->nr_to_write -= folio_nr_pages(folio);
+	if (hot && is->harvesting && !is->cool) {
+		err = issue_hot(is, folio);
+	} else if (!hot || is->harvesting) {
+		err = issue_folio(is, folio);
+	} else if (mutex_trylock(&is->region->harvest)) {
+		err = issue_folio(is, folio);
+		mutex_unlock(&is->region->harvest);
+	}
+	folio_unlock(folio);
+	return err;
 }
 
 /**
@@ -249,6 +426,14 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 	is.grant = smcfs_region_grant(is.region);
 	if (IS_ERR(is.grant))
 		return is.sync && mapping_tagged(mapping, PAGECACHE_TAG_DIRTY) ? -EIO : 0;
+	if (is.sync && atomic_read(&is.region->nr_hot)) {
+		if (mutex_lock_killable(&is.region->harvest)) {
+			smcfs_grant_put(is.grant);
+			return -EINTR;
+		}
+		is.harvesting = true;
+	}
+	is.cool = atomic_read(&is.region->cooling);
 	if (is.sync || wbc->tagged_writepages) {
 		tag = PAGECACHE_TAG_TOWRITE;
 		tag_pages_for_writeback(mapping, index, end);
@@ -256,23 +441,16 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 	folio_batch_init(&batch);
 	while (!err && filemap_get_folios_tag(mapping, &index, end, tag, &batch)) {
 		for (i = 0; i < folio_batch_count(&batch) && !err; i++) {
-			struct folio *folio = batch.folios[i];
-
-			err = issue_lock(&is, folio);
-			if (!err) {
-				wbc->nr_to_write -= folio_nr_pages(folio);
-				err = issue_folio(&is, folio);
-				folio_unlock(folio);
-			}
-			if (err == -EAGAIN)
-				err = 0;
+			err = issue_one(&is, batch.folios[i], end);
 			if (!is.sync && wbc->nr_to_write <= 0)
 				err = 1;	/* enough for this round */
 		}
 		folio_batch_release(&batch);
 		cond_resched();
 	}
-	issue_submit(&is);
+	issue_window(&is, 1, 0);
+	if (is.harvesting)
+		mutex_unlock(&is.region->harvest);
 	smcfs_grant_put(is.grant);
 	return err < 0 ? err : 0;
 }
@@ -282,13 +460,14 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
  * @inode: of a region.
  * @folio: locked, mapped nowhere, held by a batch of the caller and by nobody else that it knows
  * of.
+ * @harvesting: the caller has region->harvest; else a hot folio is -EAGAIN while a flush has it.
  *
  * The folio stays locked, so nobody can store to it by a new mapping meanwhile.
  * Context: process, killable.
  * Return: 0: clean; -EAGAIN: dirty again; -EIO: no session, or the
  * write failed; -EINTR.
  */
-int smcfs_write_folio(struct inode *inode, struct folio *folio)
+int smcfs_write_folio(struct inode *inode, struct folio *folio, bool harvesting)
 {
 	struct writeback_control wbc = { .sync_mode = WB_SYNC_ALL };
 	struct wb_issue is = {
@@ -306,7 +485,14 @@ int smcfs_write_folio(struct inode *inode, struct folio *folio)
 	is.grant = smcfs_region_grant(is.region);
 	if (IS_ERR(is.grant))
 		return -EIO;
-	err = issue_folio(&is, folio);
+	if (harvesting || !smcfs_folio_hot(folio)) {
+		err = issue_folio(&is, folio);
+	} else if (mutex_trylock(&is.region->harvest)) {
+		err = issue_folio(&is, folio);
+		mutex_unlock(&is.region->harvest);
+	} else {
+		err = -EAGAIN;
+	}
 	issue_submit(&is);
 	smcfs_grant_put(is.grant);
 	if (err)

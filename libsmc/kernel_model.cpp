@@ -177,6 +177,9 @@ Result<RegionInfo> parse_region(const nlmsghdr* msg)
         info.flush_after_ms = nla_get_u32(attrs[SMCFS_A_FLUSH_AFTER_MS]);
     if (attrs[SMCFS_A_MERGE_UNIT])
         info.merge_unit = nla_get_u32(attrs[SMCFS_A_MERGE_UNIT]);
+    if (attrs[SMCFS_A_HOT])
+        info.hot = nla_get_u8(attrs[SMCFS_A_HOT]) != 0;
+    info.hot_bytes = get_u64(attrs, SMCFS_A_HOT_BYTES);
     info.dirty_bytes = get_u64(attrs, SMCFS_A_DIRTY_BYTES);
     info.writeback_bytes = get_u64(attrs, SMCFS_A_WRITEBACK_BYTES);
     info.cached_bytes = get_u64(attrs, SMCFS_A_CACHED_BYTES);

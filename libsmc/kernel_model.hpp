@@ -61,6 +61,8 @@ struct RegionInfo {
     std::optional<bool> cto;
     std::optional<uint32_t> flush_after_ms;
     std::optional<uint32_t> merge_unit;
+    std::optional<bool> hot;
+    uint64_t hot_bytes = 0;
     uint64_t dirty_bytes = 0;
     uint64_t writeback_bytes = 0;
     uint64_t cached_bytes = 0;
@@ -91,6 +93,7 @@ struct RegionSettings {
     std::optional<uint32_t> flush_after_ms;
     std::optional<uint32_t> writers; // enum smcfs_writers
     std::optional<uint32_t> merge_unit;
+    std::optional<bool> hot;
 };
 
 // One message of the family. EPROTO names the attribute that is missing or malformed.

@@ -249,6 +249,8 @@ Result<void> Kernel::set(uint64_t id, const RegionSettings& settings)
         err = nla_put_u32(msg.get(), SMCFS_A_WRITERS, *settings.writers);
     if (err >= 0 && settings.merge_unit)
         err = nla_put_u32(msg.get(), SMCFS_A_MERGE_UNIT, *settings.merge_unit);
+    if (err >= 0 && settings.hot)
+        err = nla_put_u8(msg.get(), SMCFS_A_HOT, *settings.hot ? 1 : 0);
     if (err < 0)
         return netlink_failed(err, "cannot build a netlink message");
     return transact(std::move(msg), [](const nlmsghdr*) -> Result<void> { return {}; });

@@ -7,7 +7,8 @@
 #     client: model, two processes, /smc/target/model  -- rxe --  target: /dev/shm/model
 #                     `---------- TCP: what does the memory hold? ----------> model-target
 #
-# Claim: over 100,000 random commands (10 million with SOAK=1), with either writers policy, no byte that a program reads here, and no byte of the target's memory after a barrier, is
+# Claim: over 100,000 random commands (10 million with SOAK=1), with either writers policy and with hot
+# pages on and off, no byte that a program reads here, and no byte of the target's memory after a barrier, is
 # another than a model in memory says.
 . "$SMC_ROOT/tests/vm/lib-product.sh"
 
@@ -17,16 +18,18 @@ SMALL=$((1024 * 1024 + 1234))
 LARGE=$((8 * 1024 * 1024 + 1234))
 OPS=${OPS:-$((SOAK ? 10000000 : 100000))}
 LARGE_OPS=$((OPS / 25))
-SMALL_OPS=$(((OPS - LARGE_OPS) / 2)) # of each kind of region
+SMALL_OPS=$(((OPS - LARGE_OPS) / 4)) # of each kind of region
 
-model_run() { # model_run WRITERS SIZE OPTIONS...
-	local writers=$1 size=$2
-	shift 2
+model_run() { # model_run WRITERS HOT SIZE OPTIONS...
+	local writers=$1 hot=$2 size=$3
+	shift 3
 	on target export_file model "$size" --writers "$writers"
 	on target serve_memory model
 	barrier served
 	if [ "$NODE" = client ]; then
 		modprobe brd rd_nr=1 rd_size=4096
+		check test -e /smc/target/model
+		check smcctl set target:model "hot=$hot"
 		check model --region /smc/target/model --target "tcp:target:$TARGET_PORT" \
 			--scratch /dev/ram0 --direct --system "$@"
 		rmmod brd
@@ -52,9 +55,12 @@ model_finds_faults() {
 
 case_ "the product starts on both nodes" product_start
 case_ "the model finds a lost store" model_finds_faults
-case_ "random commands leave no byte wrong, merge" model_run merge $SMALL \
+case_ "random commands leave no byte wrong, merge" model_run merge off $SMALL \
 	--seed "$SEED" --ops $SMALL_OPS
-case_ "the same, exclusive" model_run exclusive $SMALL --seed $((SEED + 1)) --ops $SMALL_OPS
-case_ "in a larger region, too" model_run merge $LARGE --seed $((SEED + 2)) --ops $LARGE_OPS
+case_ "the same, exclusive" model_run exclusive off $SMALL --seed $((SEED + 1)) --ops $SMALL_OPS
+case_ "the same, merge, hot pages" model_run merge on $SMALL --seed $((SEED + 2)) --ops $SMALL_OPS
+case_ "the same, exclusive, hot pages" model_run exclusive on $SMALL \
+	--seed $((SEED + 3)) --ops $SMALL_OPS
+case_ "in a larger region, too" model_run merge off $LARGE --seed $((SEED + 4)) --ops $LARGE_OPS
 case_ "everything is put away, and the module unloads" product_stop
 pass

@@ -27,9 +27,10 @@ const std::vector<Param>& params()
     static const std::vector<Param> list = {
         {"cto", true, true},       {"flush_after_ms", true, 100U},
         {"generation", false, {}}, {"gid", false, {}},
-        {"merge_unit", true, 64U}, {"mode", false, {}},
-        {"readonly", false, {}},   {"size", false, {}},
-        {"uid", false, {}},        {"writers", true, "merge"},
+        {"hot", true, false},      {"merge_unit", true, 64U},
+        {"mode", false, {}},       {"readonly", false, {}},
+        {"size", false, {}},       {"uid", false, {}},
+        {"writers", true, "merge"},
     };
     return list;
 }
@@ -116,6 +117,8 @@ Result<void> apply(client::RegionSettings& settings, const std::string& assignme
             return fail(EINVAL,
                         "flush_after_ms must be from 1 to " + std::to_string(kFlushAfterMsMax));
         settings.flush_after_ms = static_cast<uint32_t>(ms);
+    } else if (key == "hot") {
+        settings.hot = SMC_TRY(parse_switch(value));
     } else if (key == "merge_unit") {
         uint64_t unit = SMC_TRY(parse_count(value, SMCFS_MERGE_UNIT_MAX));
         if (!merge_unit_valid(unit))
@@ -161,6 +164,8 @@ Result<int> set(const Context& context, const SetArgs& args)
         changed["cto"] = *settings.cto;
     if (settings.flush_after_ms)
         changed["flush_after_ms"] = *settings.flush_after_ms;
+    if (settings.hot)
+        changed["hot"] = *settings.hot;
     if (settings.merge_unit)
         changed["merge_unit"] = *settings.merge_unit;
     if (settings.writers)
@@ -169,6 +174,7 @@ Result<int> set(const Context& context, const SetArgs& args)
     out.model({{"node", region.node}, {"name", region.name}, {"set", changed}});
     out.record(changed, {{"cto", "cto"},
                          {"flush_after_ms", "flush_after_ms"},
+                         {"hot", "hot"},
                          {"merge_unit", "merge_unit"},
                          {"writers", "writers"}});
     return 0;

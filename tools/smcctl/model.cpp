@@ -59,6 +59,8 @@ Json to_json(const client::RegionInfo& region)
         {"reason", text_or_null(region.reason)},
         {"cto", region.cto ? Json(*region.cto) : Json()},
         {"flush_after_ms", region.flush_after_ms ? Json(*region.flush_after_ms) : Json()},
+        {"hot", region.hot ? Json(*region.hot) : Json()},
+        {"hot_bytes", region.hot_bytes},
         {"merge_unit", region.merge_unit ? Json(*region.merge_unit) : Json()},
         {"dirty_bytes", region.dirty_bytes},
         {"writeback_bytes", region.writeback_bytes},

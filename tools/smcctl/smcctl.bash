@@ -45,8 +45,8 @@ _smcctl()
     attach) words='--wait' && mapfile -t COMPREPLY < <(compgen -f -- "${cur:-/smc/}") ;;
     detach) words="--force --yes $(_smcctl_regions)" ;;
     flush | acquire) words="--offset --length $(_smcctl_regions)" ;;
-    get) words="cto flush_after_ms generation gid merge_unit mode readonly size uid writers $(_smcctl_regions)" ;;
-    set) words="cto=on cto=off flush_after_ms= merge_unit= writers=merge writers=exclusive $(_smcctl_regions)" ;;
+    get) words="cto flush_after_ms generation gid hot merge_unit mode readonly size uid writers $(_smcctl_regions)" ;;
+    set) words="cto=on cto=off flush_after_ms= hot=on hot=off merge_unit= writers=merge writers=exclusive $(_smcctl_regions)" ;;
     ping) words="--seconds --no-rdma $(_smcctl_names peers node)" ;;
     stats) words="--watch --interval --count $(_smcctl_regions)" ;;
     events) words='--follow --count --seconds' ;;

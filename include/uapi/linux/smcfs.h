@@ -68,7 +68,7 @@ struct smcfs_cm_private {
  *	open or mapped; -EIO when dirty pages could not be sent (nothing is lost). With FORCE dirty
  *	pages are discarded, open files turn to EIO; the reply carries DISCARDED_BYTES.
  * @SMCFS_CMD_REGION_REVOKE: REGION_ID: the memory is gone for good; as DETACH with FORCE.
- * @SMCFS_CMD_REGION_SET: REGION_ID and any of CTO, FLUSH_AFTER_MS, MERGE_UNIT, WRITERS: change a live
+ * @SMCFS_CMD_REGION_SET: REGION_ID and any of CTO, FLUSH_AFTER_MS, HOT, MERGE_UNIT, WRITERS: change a live
  *	region, all or nothing. WRITERS: -EBUSY while it is open for writing or has pages that are
  *	in use; -EPERM: merge where the exporter asks for exclusive.
  * @SMCFS_CMD_WRITER_RESULT: REGION_ID, ERRNO (0: granted): answer to UPCALL_WRITER.
@@ -162,6 +162,8 @@ enum smcfs_attr {
 	SMCFS_A_DAEMON_PRESENT,		/* u8 */
 	SMCFS_A_VERSION,		/* string: module version */
 	SMCFS_A_MERGE_UNIT,		/* u32, bytes: a power of two, 4..4096 */
+	SMCFS_A_HOT,			/* u8, 0 or 1: pages that are often written stay writable */
+	SMCFS_A_HOT_BYTES,		/* u64: of pages that are */
 	__SMCFS_A_MAX,
 };
 #define SMCFS_A_MAX (__SMCFS_A_MAX - 1)
