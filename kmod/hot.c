@@ -40,8 +40,8 @@
 
 /* A page is hot from the fault on that follows so many flushes of it. */
 #define SMCFS_HOT_AFTER		2
-/* A folio cools when so many flushes found no store to it. */
-#define SMCFS_HOT_IDLE		8
+/* A folio cools when so many flushes found no store to it: 5 s if only flush_after_ms brings them. */
+#define SMCFS_HOT_IDLE		50
 /* Pages of a region: they count as dirty all the time, and every flush looks at each. */
 #define SMCFS_HOT_MAX		16384
 
