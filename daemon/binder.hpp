@@ -33,6 +33,8 @@ public:
     using Waiter = std::function<void(Result<RegionId>)>;
 
     Binder(std::string node, NodePort& port, ClientTimes times);
+    // For what begins from now on; a node that failed a moment ago may be tried again.
+    void set_times(const ClientTimes& times);
 
     // The kernel asks: answered with attach or bind_fail.
     void bind_for_kernel(const std::string& name);
@@ -86,6 +88,8 @@ private:
     };
     using Regions = std::map<std::string, Region>;
 
+    static bool wants_new_session(const Error& error);
+    static bool is_gone(const Error& error);
     bool start(const std::string& name);
     void request_grant(const std::string& name);
     void finish(const std::string& name, const Result<RegionId>& result);

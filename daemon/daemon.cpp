@@ -144,42 +144,44 @@ void Daemon::apply_exports()
     const auto before = configured_;
     for (const auto& [name, was] : before) {
         const auto wanted = config_.exports.find(name);
-        if (wanted == config_.exports.end())
-            remove_configured(name, [] {});
-        else if (!(wanted->second == was))
-            remove_configured(name, [this, name = name] {
-                const auto again = config_.exports.find(name);
-                if (again != config_.exports.end() && !configured_.contains(name))
-                    add_configured(again->second);
-            });
+        if (wanted == config_.exports.end() || !(wanted->second == was))
+            remove_configured(name);
     }
     for (const auto& [name, wanted] : config_.exports)
-        if (!before.contains(name))
+        if (!before.contains(name) && !removing_.contains(name))
             add_configured(wanted);
 }
 
 void Daemon::add_configured(const ExportConfig& wanted)
 {
-    const auto info = target_->add_export(to_spec(wanted));
-    if (!info) {
-        log::error("[[export]] \"{}\": {}", wanted.name, info.error().what);
-        return;
-    }
     configured_.insert_or_assign(wanted.name, wanted);
-    log::info("exported {}, {} bytes", info->name, info->size);
-    publish(
-        {{"kind", "export"}, {"name", info->name}, {"node", config_.node}, {"state", "exported"}});
+    target_->add_export(to_spec(wanted), [this, wanted](const Result<ExportInfo>& info) {
+        if (info) {
+            publish({{"kind", "export"},
+                     {"name", info->name},
+                     {"node", config_.node},
+                     {"state", "exported"}});
+        } else if (info.error().code != ECANCELED) { // else it left the configuration meanwhile
+            log::error("[[export]] \"{}\": {}", wanted.name, info.error().what);
+            configured_.erase(wanted.name); // the next reload tries again
+        }
+    });
 }
 
-void Daemon::remove_configured(const std::string& name, std::function<void()> then)
+// And exports it again when the configuration has it by then.
+void Daemon::remove_configured(const std::string& name)
 {
     configured_.erase(name);
-    target_->remove_export(name, [this, name, then = std::move(then)](const Result<void>& result) {
+    removing_.insert(name);
+    target_->remove_export(name, [this, name](const Result<void>& result) {
+        removing_.erase(name);
         if (!result)
             log::warn("export {}: {}", name, result.error().what);
         publish(
             {{"kind", "export"}, {"name", name}, {"node", config_.node}, {"state", "unexported"}});
-        then();
+        const auto again = config_.exports.find(name);
+        if (again != config_.exports.end())
+            add_configured(again->second);
     });
 }
 

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "client/nodes.hpp"
@@ -50,7 +51,7 @@ private:
     // Exports of the configuration.
     void apply_exports();
     void add_configured(const ExportConfig& wanted);
-    void remove_configured(const std::string& name, std::function<void()> then);
+    void remove_configured(const std::string& name);
 
     // Requests of local programs (local/requests.cpp).
     using Handler = void (Daemon::*)(LocalRequest&);
@@ -59,6 +60,7 @@ private:
     void on_status(LocalRequest& request);
     void on_export(LocalRequest& request);
     void on_unexport(LocalRequest& request);
+    static void answer_page(const LocalRequest& request, const Json& lists);
     void on_exports(LocalRequest& request);
     void on_sessions(LocalRequest& request);
     void on_peers(LocalRequest& request);
@@ -82,6 +84,7 @@ private:
     std::unique_ptr<Target> target_; // before the server's connections are gone
     std::unique_ptr<Nodes> nodes_;
     std::map<std::string, ExportConfig> configured_; // exports that came from the configuration
+    std::set<std::string> removing_;                 // that did, and are on their way out
     std::map<std::uint64_t, std::unique_ptr<verbs::Probe>> probes_;
     std::uint64_t next_probe_ = 1;
     bool stopping_ = false;

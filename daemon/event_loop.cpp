@@ -244,6 +244,13 @@ Result<int> EventLoop::run()
     return result;
 }
 
+Result<void> EventLoop::step()
+{
+    if (const int result = sd_event_run(event_, UINT64_MAX); result < 0)
+        return fail_errno(-result, "sd_event_run");
+    return {};
+}
+
 void EventLoop::exit(int code)
 {
     must(sd_event_exit(event_, code), "sd_event_exit");

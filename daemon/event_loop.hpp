@@ -98,6 +98,8 @@ public:
 
     // Until exit(); its code.
     Result<int> run();
+    // Waits for one event and serves it, for a caller that looks at things in between.
+    Result<void> step();
     void exit(int code);
 
 private:

@@ -10,6 +10,7 @@
 namespace smc {
 
 using kernel::Attributes;
+using kernel::FamilyWatch;
 using kernel::GenlSocket;
 using kernel::read_region;
 using kernel::read_session;
@@ -39,12 +40,15 @@ KernelLink::~KernelLink() = default;
 
 void KernelLink::on_family()
 {
-    if (!watch_->changed())
+    const auto change = watch_->read(up() ? requests_->family() : 0);
+    if (change == FamilyWatch::Change::none)
         return;
-    const bool there = GenlSocket::open().has_value();
-    if (up() && !there)
+    const auto now = GenlSocket::open();
+    // A module that was loaded again has the name, but not what this one's sockets are bound to.
+    if (up() &&
+        (change == FamilyWatch::Change::went || !now || now->family() != requests_->family()))
         go_down("the module smcfs was unloaded");
-    else if (!up() && there)
+    if (!up() && now)
         try_up();
 }
 

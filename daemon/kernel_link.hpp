@@ -5,6 +5,7 @@
 //
 //   module loads -> HELLO on the upcall socket -> up, with what the kernel knows already
 //   module goes, or a socket breaks            -> down; tried again when the family comes back
+//   module goes and comes between two looks    -> down, then up
 //
 // Owns: three netlink sockets: requests, upcalls, events; and one that watches the family.
 // Contexts: the loop's thread. Requests are executed by the kernel within the send: they wait for
@@ -16,6 +17,7 @@
 #include <optional>
 
 #include "core/result.hpp"
+#include "core/workers.hpp"
 #include "event_loop.hpp"
 #include "kernel/genl.hpp"
 #include "target/types.hpp"
@@ -105,6 +107,7 @@ public:
     Result<void> session_connect(const SessionConnect& connect);
     Result<void> session_del(SessionId session);
     Result<RegionId> region_attach(const RegionAttach& attach);
+    // From the configuration: what somebody set at run time stays.
     Result<void> region_set(RegionId region, std::optional<bool> cto,
                             std::optional<std::uint32_t> flush_after_ms);
     Result<void> bind_fail(const std::string& node, const std::string& name, int error);
@@ -113,8 +116,8 @@ public:
                              const std::vector<std::string>& names);
 
     // done: bytes discarded. Flushes, for as long as that takes.
-    void region_detach(RegionId region, bool force, Done<std::uint64_t> done);
-    void region_revoke(RegionId region, Done<std::uint64_t> done);
+    void region_detach(RegionId region, bool force, const Done<std::uint64_t>& done);
+    void region_revoke(RegionId region, const Done<std::uint64_t>& done);
 
 private:
     KernelLink(EventLoop& loop, KernelEvents& events) : loop_(loop), events_(events) {}
@@ -128,7 +131,12 @@ private:
     void dispatch_event(std::uint8_t cmd, const kernel::Attributes& attributes);
     Result<void> call(kernel::Msg message, const kernel::GenlSocket::Message& on_reply = {});
     void call_on_thread(smcfs_cmd cmd, RegionId region, std::uint32_t flags,
-                        Done<std::uint64_t> done);
+                        const Done<std::uint64_t>& done);
+
+    // A node that is dead holds up its own removals for as long as the kernel's deadlines: many at
+    // a time, so that it holds up no other's.
+    static constexpr unsigned kRemovalsMax = 256;
+    static constexpr std::size_t kRemovalsWaitingMax = 65536;
 
     EventLoop& loop_;
     KernelEvents& events_;
@@ -141,6 +149,7 @@ private:
     EventLoop::Source upcall_source_;
     EventLoop::Source event_source_;
     std::string why_down_;
+    Workers removals_{kRemovalsMax, kRemovalsWaitingMax};
     // Expires with this; the loop's thread alone looks at it.
     std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };

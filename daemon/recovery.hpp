@@ -60,6 +60,8 @@ class SessionKeeper {
 public:
     SessionKeeper(std::string node, NodePort& port, SessionListener& listener, ClientTimes times);
 
+    // For what begins from now on. One that waits to try again does so at once.
+    void set_times(const ClientTimes& times);
     // Whether somebody needs a session. Kept for a moment after nobody does.
     void set_needed(bool needed);
     // From now on an unneeded session is closed at once.

@@ -112,6 +112,8 @@ static const struct nla_policy smcfs_set_policy[] = {
 	[SMCFS_A_REGION_ID]		= SMCFS_P_ID,
 	[SMCFS_A_CTO]			= NLA_POLICY_MAX(NLA_U8, 1),
 	[SMCFS_A_FLUSH_AFTER_MS]	= NLA_POLICY_FULL_RANGE(NLA_U32, &smcfs_range_flush_after),
+	[SMCFS_A_ORIGIN]		= NLA_POLICY_RANGE(NLA_U8, SMCFS_ORIGIN_UNSPEC + 1,
+							   SMCFS_ORIGIN_MAX),
 	[SMCFS_A_WRITERS]		= SMCFS_P_WRITERS,
 	[SMCFS_A_MERGE_UNIT]		= SMCFS_P_UNIT,
 };

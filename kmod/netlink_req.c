@@ -511,6 +511,8 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 	const struct nlattr *writers = info->attrs[SMCFS_A_WRITERS];
 	const struct nlattr *unit = info->attrs[SMCFS_A_MERGE_UNIT];
 	const struct nlattr *cto = info->attrs[SMCFS_A_CTO];
+	const struct nlattr *from = info->attrs[SMCFS_A_ORIGIN];
+	enum smcfs_origin origin = from ? nla_get_u8(from) : SMCFS_ORIGIN_SET;
 	struct smcfs_region *region;
 	u32 merge_unit;
 	int err;
@@ -529,15 +531,31 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 	if (!region)
 		return region_gone(info, -ENOENT);
 	/* First, as it alone can fail. */
-	if (writers)
+	if (writers && origin >= READ_ONCE(region->writers_origin))
 		err = set_writers(info, region);
-	/* Pair with the READ_ONCE of whoever opens, closes, dirties or flushes. */
-	if (!err && cto)
+	if (err)
+		goto out;
+	/*
+	 * The daemon applies its configuration at every bind: what somebody set meanwhile stays.
+	 * WRITE_ONCE: pairs with the READ_ONCE of whoever opens, closes, dirties or flushes.
+	 */
+	spin_lock_bh(&region->lock);
+	if (writers && origin >= region->writers_origin)
+		WRITE_ONCE(region->writers_origin, origin);
+	if (cto && origin >= region->cto_origin) {
 		WRITE_ONCE(region->cto, nla_get_u8(cto));
-	if (!err && flush_after)
+		region->cto_origin = origin;
+	}
+	if (flush_after && origin >= region->flush_after_origin) {
 		WRITE_ONCE(region->flush_after_ms, nla_get_u32(flush_after));
-	if (!err && unit)
+		region->flush_after_origin = origin;
+	}
+	if (unit && origin >= region->merge_unit_origin) {
 		WRITE_ONCE(region->merge_unit, merge_unit);
+		region->merge_unit_origin = origin;
+	}
+	spin_unlock_bh(&region->lock);
+out:
 	smcfs_region_put(region);
 	return err;
 }

@@ -341,10 +341,14 @@ struct smcfs_region {
 	struct path		pin;		/* [writer_lock] mnt NULL: none */
 	struct delayed_work	flush_work;	/* sends what outlived the last close */
 
-	u8			cto;		/* READ_ONCE: close-to-open */
+	u8			cto;		/* [lock] reads without: READ_ONCE; close-to-open */
+	u32			flush_after_ms;	/* [lock] reads without: READ_ONCE */
 	u8			writers;	/* READ_ONCE: enum smcfs_writers; changes with no page */
-	u32			merge_unit;	/* READ_ONCE: bytes, a power of two, 4 to a page */
-	u32			flush_after_ms;	/* READ_ONCE */
+	u32			merge_unit;	/* [lock] reads: READ_ONCE; bytes, a power of two */
+	enum smcfs_origin	cto_origin;	/* [lock] */
+	enum smcfs_origin	flush_after_origin;	/* [lock] */
+	enum smcfs_origin	merge_unit_origin;	/* [lock] */
+	enum smcfs_origin	writers_origin;		/* [lock] reads without: READ_ONCE */
 	struct smcfs_stats	stats;
 };
 

@@ -61,6 +61,10 @@ struct RegionInfo {
     std::optional<bool> cto;
     std::optional<uint32_t> flush_after_ms;
     std::optional<uint32_t> merge_unit;
+    uint32_t cto_origin = SMCFS_ORIGIN_UNSPEC;
+    uint32_t flush_after_origin = SMCFS_ORIGIN_UNSPEC;
+    uint32_t merge_unit_origin = SMCFS_ORIGIN_UNSPEC;
+    uint32_t writers_origin = SMCFS_ORIGIN_UNSPEC;
     uint64_t dirty_bytes = 0;
     uint64_t writeback_bytes = 0;
     uint64_t cached_bytes = 0;

@@ -30,6 +30,23 @@ Link::Link(Context context, PeerConfig peer, LinkEvents& events)
     ticker_ = context_.loop.add_timer(Milliseconds(-1), [this] { tick(); });
 }
 
+// One that is up stays while it is of use: what it leads to is the same node, for all that is known.
+void Link::configure(PeerConfig peer, Milliseconds connect_timeout)
+{
+    const bool moved = peer.address != peer_.address || peer.port != peer_.port;
+    peer_ = std::move(peer);
+    context_.connect_timeout = connect_timeout;
+    if (!moved)
+        return;
+    if (state_ == State::up) {
+        moved_ = true;
+        tick();
+    } else if (state_ == State::connecting) { // to where the node is not
+        close();
+        open();
+    }
+}
+
 void Link::set_state(State state)
 {
     state_ = state;
@@ -47,6 +64,7 @@ void Link::open()
     if (state_ == State::connecting || state_ == State::up)
         return;
     set_state(State::connecting);
+    moved_ = false;
     connect_ = std::make_unique<TcpConnect>(
         context_.loop, context_.resolver,
         TcpConnect::To{peer_.address, peer_.port, context_.connect_timeout},
@@ -85,8 +103,9 @@ void Link::on_hello(const Result<Json>& answer)
     if (state_ != State::connecting)
         return;
     if (!answer) {
-        fail_connect({answer.error().code, fmt::format("{} port {}: {}", peer_.address, peer_.port,
-                                                       answer.error().what)});
+        fail_connect(
+            {answer.error().code, fmt::format("{} ({} port {}): {}", peer_.name, peer_.address,
+                                              peer_.port, answer.error().what)});
         return;
     }
     remote_name_ = printable(get_string(*answer, "node").value_or(""));
@@ -113,6 +132,8 @@ void Link::fail_connect(const Error& error)
 
 void Link::on_end(const Error& error)
 {
+    if (!channel_)
+        return; // its hello failed a moment ago, by the same end
     const Error named{error.code,
                       fmt::format("control connection to {}: {}", peer_.name, error.what)};
     if (state_ == State::connecting) {
@@ -156,7 +177,7 @@ void Link::tick()
         channel_->abort({ETIMEDOUT, fmt::format("{} heartbeats were not answered", kPingsMissed)});
         return;
     }
-    if (!wanted_ && Clock::now() - used_ > kIdleTimeout) {
+    if (!wanted_ && channel_->idle() && (moved_ || Clock::now() - used_ > kIdleTimeout)) {
         close();
         return;
     }

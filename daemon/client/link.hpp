@@ -65,6 +65,8 @@ public:
     [[nodiscard]] std::string remote_name() const { return remote_name_; }
     [[nodiscard]] std::uint64_t seconds_in_state() const;
     [[nodiscard]] const PeerConfig& peer() const { return peer_; }
+    // For the next connection.
+    void configure(PeerConfig peer, Milliseconds connect_timeout);
 
 private:
     using Clock = std::chrono::steady_clock;
@@ -88,6 +90,7 @@ private:
     std::shared_ptr<Channel> channel_;
     EventLoop::Source ticker_;
     bool wanted_ = false;
+    bool moved_ = false; // up, but to where the configuration had the node before
     int pings_unanswered_ = 0;
 };
 

@@ -2,8 +2,6 @@
 // Copyright (c) 2026 The SMC authors
 #include "client/node.hpp"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -11,7 +9,6 @@
 #include "control/protocol.hpp"
 #include "core/log.hpp"
 #include "core/names.hpp"
-#include "core/random.hpp"
 
 namespace smc {
 namespace {
@@ -26,30 +23,32 @@ ClientTimes times_of(const Config& config)
             Milliseconds(config.retry.window_ms)};
 }
 
-Result<void> no_value(const Result<Json>& answer)
-{
-    return answer ? Result<void>() : Result<void>(tl::unexpected<Error>(answer.error()));
-}
-
-template <class T, class Read>
-Result<T> read_answer(const Result<Json>& answer, Read read)
-{
-    return answer ? read(*answer) : Result<T>(tl::unexpected<Error>(answer.error()));
-}
-
 } // namespace
 
 Node::Node(const Context& context, PeerConfig peer)
-    : context_(context), peer_(std::move(peer)),
+    : context_(context), name_(peer.name),
       link_({context.loop, context.resolver, context.config.control, context.config.node,
              Milliseconds(context.config.timeouts.connect_ms)},
-            peer_, *this),
-      binder_(peer_.name, *this, times_of(context.config))
+            std::move(peer), *this),
+      binder_(name_, *this, times_of(context.config))
 {
     const Milliseconds idle(-1);
     session_timer_ = context_.loop.add_timer(idle, [this] { binder_.keeper().on_timer(); });
     bind_timer_ = context_.loop.add_timer(idle, [this] { binder_.on_bind_timer(); });
     rebind_timer_ = context_.loop.add_timer(idle, [this] { binder_.on_rebind_timer(); });
+}
+
+void Node::configure(PeerConfig peer)
+{
+    link_.configure(std::move(peer), Milliseconds(context_.config.timeouts.connect_ms));
+    binder_.set_times(times_of(context_.config));
+    failure_.reset(); // it may have been what was changed
+}
+
+bool Node::unused() const
+{
+    return waiters_.empty() && link_.state() != Link::State::connecting && !binder_.has_regions() &&
+           binder_.keeper().phase() == SessionPhase::idle;
 }
 
 void Node::adopt(const std::vector<KernelSession>& sessions,
@@ -75,7 +74,7 @@ void Node::with_link(Memory memory, LinkWaiter waiter)
         return;
     }
     if (waiters_.size() >= kWaitersMax) {
-        waiter(fail(EBUSY, fmt::format("too many requests wait for {} already", peer_.name)));
+        waiter(fail(EBUSY, fmt::format("too many requests wait for {} already", name_)));
         return;
     }
     waiters_.push_back(std::move(waiter));
@@ -86,7 +85,7 @@ void Node::on_link_up()
 {
     failure_.reset();
     publish_state("");
-    log::info("connected to {} ({} port {})", peer_.name, peer_.address, peer_.port);
+    log::info("connected to {} ({} port {})", name_, peer().address, peer().port);
     for (const auto& waiter : std::exchange(waiters_, {}))
         waiter({});
     binder_.keeper().on_link_up();
@@ -123,14 +122,14 @@ void Node::on_link_notice(const std::string& type, const Json& body)
         const auto reason = get_string(body, "reason").value_or("no reason given");
         binder_.keeper().on_broken(*session,
                                    {ECONNRESET, fmt::format("{} says that the session is lost: {}",
-                                                            peer_.name, printable(reason))});
+                                                            name_, printable(reason))});
     }
 }
 
 void Node::publish_state(const std::string& reason)
 {
     context_.publish({{"kind", "peer"},
-                      {"node", peer_.name},
+                      {"node", name_},
                       {"state", to_string(link_.state())},
                       {"reason", reason.empty() ? Json() : Json(reason)}});
 }
@@ -179,205 +178,22 @@ void Node::list_page(const std::string& after, Names names, std::function<void(R
          });
 }
 
-// --- requests to the target ----------------------------------------------------------------------
-
-void Node::link_open()
-{
-    // From the loop: whoever asks is in the middle of a decision.
-    context_.loop.defer([this, alive = std::weak_ptr(alive_)] {
-        if (alive.expired())
-            return;
-        if (link_.up())
-            binder_.keeper().on_link_up();
-        else
-            link_.open();
-    });
-}
-
-void Node::session_open(SessionId session)
-{
-    call("peer.session_open", {{"session", identity_text(session)}, {"node", context_.config.node}},
-         [this, session](const Result<Json>& answer) {
-             auto offer = read_answer<SessionOffer>(answer, offer_from_json);
-             if (offer && !peer_.rdma_addresses.empty())
-                 offer->addresses = peer_.rdma_addresses;
-             binder_.keeper().on_offer(session, offer);
-         });
-}
-
-void Node::session_close(SessionId session)
-{
-    call("peer.session_close", {{"session", identity_text(session)}},
-         [this, session](const Result<Json>& answer) {
-             binder_.keeper().on_closed(session, no_value(answer));
-         });
-}
-
-void Node::session_adopt(SessionId session)
-{
-    call("peer.session_adopt", {{"session", identity_text(session)}},
-         [this, session](const Result<Json>& answer) {
-             binder_.keeper().on_adopted(session, no_value(answer));
-         });
-}
-
-void Node::call_named(std::string_view type, SessionId session, const std::string& name,
-                      Channel::Answer answer)
-{
-    call(type, {{"session", identity_text(session)}, {"name", name}}, std::move(answer));
-}
-
-void Node::grant(SessionId session, const std::string& name)
-{
-    call_named("peer.grant", session, name, [this, session, name](const Result<Json>& answer) {
-        binder_.on_grant(session, name, read_answer<Grant>(answer, grant_from_json));
-    });
-}
-
-void Node::grant_release(SessionId session, const std::string& name)
-{
-    call_named("peer.grant_release", session, name, [this, name](const Result<Json>& answer) {
-        if (!answer)
-            log::debug("{}:{}: {}", peer_.name, name, answer.error().what);
-        binder_.on_released(name);
-    });
-}
-
-void Node::writer_acquire(SessionId session, const std::string& name)
-{
-    call_named("peer.writer_acquire", session, name,
-               [this, session, name](const Result<Json>& answer) {
-                   binder_.on_writer(session, name, no_value(answer));
-               });
-}
-
-void Node::writer_release(SessionId session, const std::string& name)
-{
-    call_named("peer.writer_release", session, name, [this, name](const Result<Json>& answer) {
-        if (!answer)
-            log::debug("{}:{}: {}", peer_.name, name, answer.error().what);
-    });
-}
-
-// --- requests to the kernel ----------------------------------------------------------------------
-
-Result<void> Node::kernel_connect(SessionId session, const SessionOffer& offer,
-                                  const std::string& address, Milliseconds timeout)
-{
-    session_since_ = now();
-    link_.set_wanted(true);
-    SessionConnect connect;
-    connect.session = session;
-    connect.node = peer_.name;
-    connect.address = address;
-    connect.port = offer.port;
-    connect.source_address = peer_.source_address;
-    connect.token_read = offer.token_read;
-    connect.token_bulk = offer.token_bulk;
-    connect.request_timeout_ms =
-        peer_.request_timeout_ms.value_or(context_.config.timeouts.request_ms);
-    connect.connect_timeout_ms = static_cast<std::uint32_t>(timeout.count());
-    return context_.kernel.session_connect(connect);
-}
-
-Result<void> Node::kernel_delete(SessionId session)
-{
-    link_.set_wanted(false); // the next one sets it again
-    return context_.kernel.session_del(session);
-}
-
-Result<RegionId> Node::kernel_attach(SessionId session, const std::string& name, const Grant& grant)
-{
-    const auto region = SMC_TRY(context_.kernel.region_attach({peer_.name, name, session, grant}));
-    std::optional<bool> cto;
-    std::optional<std::uint32_t> flush_after_ms;
-    const auto path = peer_.name + "/" + name;
-    for (const auto& rule : context_.config.regions) {
-        if (::fnmatch(rule.match.c_str(), path.c_str(), 0) != 0)
-            continue;
-        cto = rule.cto.has_value() ? rule.cto : cto;
-        flush_after_ms = rule.flush_after_ms.has_value() ? rule.flush_after_ms : flush_after_ms;
-    }
-    if (cto || flush_after_ms)
-        if (auto set = context_.kernel.region_set(region, cto, flush_after_ms); !set)
-            log::warn("{}: parameters of the configuration are not set: {}", path,
-                      set.error().what);
-    return region;
-}
-
-void Node::kernel_bind_fail(const std::string& name, int error)
-{
-    if (auto result = context_.kernel.bind_fail(peer_.name, name, error); !result)
-        log::debug("{}:{}: {}", peer_.name, name, result.error().what);
-}
-
-void Node::kernel_revoke(RegionId region)
-{
-    context_.kernel.region_revoke(region, [name = peer_.name,
-                                           region](const Result<std::uint64_t>& result) {
-        if (!result && result.error().code != ENOENT)
-            log::error("region {} of {} cannot be revoked: {}", region, name, result.error().what);
-        else if (result && *result > 0)
-            log::warn("region {} of {}: {} bytes were discarded", region, name, *result);
-    });
-}
-
-void Node::kernel_writer_result(RegionId region, int error)
-{
-    if (auto result = context_.kernel.writer_result(region, error); !result)
-        log::debug("region {} of {}: {}", region, peer_.name, result.error().what);
-}
-
-// --- clocks --------------------------------------------------------------------------------------
-
-EventLoop::Source& Node::timer(Timer which)
-{
-    switch (which) {
-    case Timer::bind:
-        return bind_timer_;
-    case Timer::rebind:
-        return rebind_timer_;
-    case Timer::session:
-        break;
-    }
-    return session_timer_;
-}
-
-void Node::arm(Timer which, Milliseconds delay)
-{
-    timer(which).rearm(delay);
-}
-
-void Node::disarm(Timer which)
-{
-    timer(which).disarm();
-}
-
-double Node::random()
-{
-    return static_cast<double>(random_identity() >> 11) * 0x1p-53;
-}
-
-SessionId Node::new_session_id()
-{
-    return random_identity();
-}
-
 Json Node::session_json() const
 {
     const auto& keeper = binder_.keeper();
     if (keeper.session() == 0 && keeper.phase() == SessionPhase::idle)
         return {};
     const auto age = std::chrono::duration_cast<std::chrono::seconds>(now() - session_since_);
-    return {{"session", identity_text(keeper.session())},
-            {"node", peer_.name},
-            {"state", to_string(keeper.phase())},
-            {"regions", binder_.region_names()},
-            {"writes", binder_.written_names()},
-            {"age_s", keeper.live() ? static_cast<std::uint64_t>(age.count()) : 0},
-            {"reason", keeper.live() || keeper.last_error().what.empty()
-                           ? Json()
-                           : Json(keeper.last_error().what)}};
+    Json json{{"session", identity_text(keeper.session())},
+              {"node", name_},
+              {"state", to_string(keeper.phase())},
+              {"age_s", keeper.live() ? static_cast<std::uint64_t>(age.count()) : 0},
+              {"reason", keeper.live() || keeper.last_error().what.empty()
+                             ? Json()
+                             : Json(keeper.last_error().what)}};
+    put_names(json, "regions", binder_.region_names());
+    put_names(json, "writes", binder_.written_names());
+    return json;
 }
 
 } // namespace smc

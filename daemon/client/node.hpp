@@ -16,6 +16,7 @@
 #include "client/link.hpp"
 #include "client/node_port.hpp"
 #include "config.hpp"
+#include "control/protocol.hpp"
 #include "kernel_link.hpp"
 
 namespace smc {
@@ -38,7 +39,11 @@ public:
     [[nodiscard]] Binder& binder() { return binder_; }
     [[nodiscard]] const Binder& binder() const { return binder_; }
     [[nodiscard]] const Link& link() const { return link_; }
-    [[nodiscard]] const PeerConfig& peer() const { return peer_; }
+    [[nodiscard]] const PeerConfig& peer() const { return link_.peer(); }
+    // The configuration has changed: for what begins from now on.
+    void configure(PeerConfig peer);
+    // Nothing is under way, and nothing depends on it.
+    [[nodiscard]] bool unused() const;
     [[nodiscard]] Json session_json() const; // of `sessions`; null without a session
 
     // What the kernel holds of this node when the daemon starts.
@@ -83,12 +88,13 @@ public:
 private:
     void call_named(std::string_view type, SessionId session, const std::string& name,
                     Channel::Answer answer);
+    void grant_page(SessionId session, const std::string& name, GrantReader so_far);
     void list_page(const std::string& after, Names names, std::function<void(Result<Names>)> done);
     void publish_state(const std::string& reason);
     [[nodiscard]] EventLoop::Source& timer(Timer which);
 
     Context context_;
-    PeerConfig peer_;
+    const std::string name_;
     Link link_;
     Binder binder_;
     EventLoop::Source session_timer_;

@@ -3,7 +3,6 @@
 #include "client/nodes.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -12,44 +11,7 @@
 namespace smc {
 namespace {
 
-const char* state_name(smcfs_session_state state)
-{
-    switch (state) {
-    case SMCFS_SESSION_CONNECTING:
-        return "connecting";
-    case SMCFS_SESSION_LIVE:
-        return "live";
-    case SMCFS_SESSION_DRAINING:
-        return "draining";
-    case SMCFS_SESSION_DEAD:
-        return "dead";
-    default:
-        return "unknown";
-    }
-}
-
-const char* state_name(smcfs_region_state state)
-{
-    switch (state) {
-    case SMCFS_REGION_BINDING:
-        return "binding";
-    case SMCFS_REGION_ACTIVE:
-        return "active";
-    case SMCFS_REGION_DEGRADED:
-        return "degraded";
-    case SMCFS_REGION_FAILED:
-        return "failed";
-    case SMCFS_REGION_DETACHING:
-        return "detaching";
-    default:
-        return "unknown";
-    }
-}
-
-Json text_or_null(const std::string& text)
-{
-    return text.empty() ? Json() : Json(text);
-}
+constexpr Milliseconds kLeavingInterval{1000}; // nodes that left the configuration, one look
 
 } // namespace
 
@@ -77,7 +39,8 @@ Node* Nodes::make(const PeerConfig& peer)
 
 Node* Nodes::get(const std::string& name)
 {
-    if (auto* node = existing(name))
+    auto* node = existing(name);
+    if (node != nullptr && (config_.peers.contains(name) || !node->unused()))
         return node;
     const auto found = config_.peers.find(name);
     return found == config_.peers.end() ? nullptr : make(found->second);
@@ -85,14 +48,18 @@ Node* Nodes::get(const std::string& name)
 
 void Nodes::apply()
 {
+    for (const auto& [name, node] : nodes_)
+        if (const auto found = config_.peers.find(name); found != config_.peers.end())
+            node->configure(found->second);
     sync_peers();
     remove_unused();
+    look_after_leaving();
 }
 
 // The names under the mount point are those of the configuration, and of nodes in use.
 void Nodes::sync_peers()
 {
-    peers_left_ = false;
+    std::set<std::string> leaving;
     if (!kernel_->up())
         return;
     const auto listed = kernel_->peers();
@@ -105,12 +72,14 @@ void Nodes::sync_peers()
         if (config_.peers.contains(name))
             continue;
         if (auto result = kernel_->peer_del(name); !result && result.error().code == EBUSY) {
-            peers_left_ = true;
-            log::warn("peer {} left the configuration, but regions of it are attached: it goes "
-                      "when they are detached",
-                      name);
+            leaving.insert(name);
+            if (!leaving_.contains(name))
+                log::warn("peer {} left the configuration, but regions of it are attached: it goes "
+                          "when they are detached",
+                          name);
         }
     }
+    leaving_ = std::move(leaving);
     for (const auto& [name, peer] : config_.peers) {
         if (known.contains(name))
             continue;
@@ -119,16 +88,27 @@ void Nodes::sync_peers()
     }
 }
 
-// Nodes whose configuration is another one now are made anew when nothing depends on them.
+// Nodes that left the configuration, when nothing depends on them.
 void Nodes::remove_unused()
 {
     std::erase_if(nodes_, [this](const auto& entry) {
-        const auto& [name, node] = entry;
-        const auto found = config_.peers.find(name);
-        const bool same = found != config_.peers.end() && found->second == node->peer();
-        const auto& binder = node->binder();
-        return !same && !binder.has_regions() && binder.keeper().phase() == SessionPhase::idle;
+        return !config_.peers.contains(entry.first) && entry.second->unused();
     });
+}
+
+// Their last region and session end without a word to this place.
+void Nodes::look_after_leaving()
+{
+    const bool left =
+        !leaving_.empty() || std::any_of(nodes_.begin(), nodes_.end(), [this](const auto& entry) {
+            return !config_.peers.contains(entry.first);
+        });
+    if (left)
+        leaving_timer_ = loop_.add_timer(kLeavingInterval, [this] {
+            sync_peers();
+            remove_unused();
+            look_after_leaving();
+        });
 }
 
 // --- what local programs want --------------------------------------------------------------------
@@ -201,136 +181,6 @@ Json Nodes::sessions_json() const
         if (auto json = node->session_json(); !json.is_null())
             sessions.push_back(std::move(json));
     return sessions;
-}
-
-// --- what the kernel wants -----------------------------------------------------------------------
-
-void Nodes::kernel_up()
-{
-    sync_peers();
-    adopt_all();
-}
-
-void Nodes::adopt_all()
-{
-    const auto sessions = kernel_->sessions();
-    const auto regions = kernel_->regions();
-    if (!sessions || !regions) {
-        log::error("what the kernel holds cannot be read: {}",
-                   sessions ? regions.error().what : sessions.error().what);
-        return;
-    }
-    std::map<std::string, std::pair<std::vector<KernelSession>, std::vector<KernelRegion>>> held;
-    for (const auto& session : *sessions)
-        held[session.node].first.push_back(session);
-    for (const auto& region : *regions)
-        if (region.generation != 0 && region.state != SMCFS_REGION_FAILED)
-            held[region.node].second.push_back(region);
-    for (const auto& [name, of_node] : held) {
-        auto* node = get(name);
-        if (node == nullptr) { // it left the configuration while it was in use
-            PeerConfig peer;
-            peer.name = name;
-            peer.address = name;
-            node = make(peer);
-        }
-        log::info("{}: {} sessions and {} regions of before are taken over", name,
-                  of_node.first.size(), of_node.second.size());
-        node->adopt(of_node.first, of_node.second);
-    }
-}
-
-void Nodes::kernel_down()
-{
-    for (const auto& [name, node] : nodes_)
-        node->binder().kernel_gone();
-}
-
-void Nodes::kernel_events_lost()
-{
-    log::warn("events of the kernel were lost, its state is read anew");
-    const auto sessions = kernel_->sessions();
-    const auto regions = kernel_->regions();
-    if (!sessions || !regions)
-        return;
-    for (const auto& [name, node] : nodes_) {
-        std::vector<KernelSession> its_sessions;
-        std::vector<KernelRegion> its_regions;
-        for (const auto& session : *sessions)
-            if (session.node == name)
-                its_sessions.push_back(session);
-        for (const auto& region : *regions)
-            if (region.node == name)
-                its_regions.push_back(region);
-        node->binder().resync(its_regions);
-        node->binder().keeper().resync(its_sessions);
-    }
-}
-
-void Nodes::session_event(const KernelSession& session)
-{
-    publish_({{"kind", "session"},
-              {"node", session.node},
-              {"session", identity_text(session.session)},
-              {"state", state_name(session.state)},
-              {"errno", session.error},
-              {"reason", text_or_null(session.reason)}});
-    if (auto* node = existing(session.node))
-        node->binder().keeper().on_kernel_event(session);
-    check_shut_down();
-}
-
-void Nodes::region_event(const KernelRegion& region)
-{
-    publish_({{"kind", "region"},
-              {"node", region.node},
-              {"name", region.name},
-              {"region", region.region},
-              {"state", state_name(region.state)},
-              {"errno", region.error},
-              {"reason", text_or_null(region.reason)}});
-    if (auto* node = existing(region.node))
-        node->binder().on_region_event(region);
-    if (peers_left_ && region.state == SMCFS_REGION_FAILED)
-        loop_.defer([this] { apply(); });
-}
-
-void Nodes::upcall_bind(const std::string& node, const std::string& name)
-{
-    if (auto* found = get(node))
-        found->binder().bind_for_kernel(name);
-    else if (auto result = kernel_->bind_fail(node, name, ENOENT); !result)
-        log::debug("{}:{}: {}", node, name, result.error().what);
-}
-
-void Nodes::upcall_list(const std::string& node, std::uint64_t cookie)
-{
-    auto answer = [this, node, cookie](const Result<Node::Names>& names) {
-        const int error = names ? 0 : std::max(names.error().code, 1);
-        if (!names)
-            log::debug("no listing of {}: {}", node, names.error().what);
-        if (auto result = kernel_->list_result(cookie, error, names ? *names : Node::Names());
-            !result)
-            log::debug("listing of {}: {}", node, result.error().what);
-    };
-    if (auto* found = get(node))
-        found->list(Node::Memory::used, answer);
-    else
-        answer(fail(ENOENT, "no such peer"));
-}
-
-void Nodes::upcall_writer(RegionId region, const std::string& node, const std::string& name)
-{
-    if (auto* found = existing(node))
-        found->binder().on_writer_wanted(region, name);
-    else if (auto result = kernel_->writer_result(region, ESTALE); !result)
-        log::debug("region {}: {}", region, result.error().what);
-}
-
-void Nodes::upcall_writer_release(RegionId region, const std::string& node, const std::string& name)
-{
-    if (auto* found = existing(node))
-        found->binder().on_writer_unwanted(region, name);
 }
 
 // --- the end -------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "client/node.hpp"
 #include "config.hpp"
@@ -68,6 +69,7 @@ private:
     {}
     void sync_peers();
     void remove_unused();
+    void look_after_leaving();
     void adopt_all();
     Node* existing(const std::string& name) const;
     Node* make(const PeerConfig& peer);
@@ -79,7 +81,8 @@ private:
     Resolver resolver_;
     std::unique_ptr<KernelLink> kernel_;
     std::map<std::string, std::unique_ptr<Node>> nodes_;
-    bool peers_left_ = false; // that could not be removed yet
+    std::set<std::string> leaving_; // left the configuration, but are in use
+    EventLoop::Source leaving_timer_;
     std::function<void()> shut_down_done_;
     EventLoop::Source shut_down_timer_;
     EventLoop::Source shut_down_poll_;

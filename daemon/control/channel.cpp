@@ -98,7 +98,7 @@ void Channel::on_frame(const std::string& frame)
         const auto plain = parse_object(frame);
         const auto type = plain ? get_string(*plain, "type") : Result<std::string>("");
         if (plain && type && *type == "error")
-            end({EACCES, "the other side refuses: " + reply_error(*plain)->what});
+            end(refusal(*plain));
         else
             violation(message.error());
         return;
@@ -129,7 +129,7 @@ void Channel::on_message(const Json& object)
     }
     case Envelope::Kind::notice:
         if (envelope->type == "error")
-            end({EPROTO, "the other side refuses: " + reply_error(object)->what});
+            end(refusal(object));
         else if (callbacks_.on_notice)
             callbacks_.on_notice(envelope->type, object);
         break;
@@ -162,10 +162,12 @@ void Channel::reply(std::uint64_t id, const Json& message)
     if (ended_)
         return;
     const auto text = seal_->wrap(dump(message));
-    if (text && stream_->send(*text))
+    const auto sent = text ? stream_->send(*text) : Result<void>(tl::unexpected(text.error()));
+    if (sent)
         return;
-    const Error error =
-        text ? Error{EMSGSIZE, "the answer does not fit into a frame"} : text.error();
+    Error error = sent.error();
+    if (error.code == EMSGSIZE)
+        error.what = "the answer is longer than a message can be: " + error.what;
     const auto fallback = seal_->wrap(dump(make_error_reply(id, error)));
     if (!fallback || !stream_->send(*fallback))
         log::error("an answer could not be sent: {}", error.what);
@@ -186,9 +188,22 @@ void Channel::send(const Json& message)
     });
 }
 
+// What an `error` notice means here. It is not sealed, so only one errno is taken over.
+Error Channel::refusal(const Json& notice) const
+{
+    const auto theirs = get_string(notice, "auth");
+    if (theirs && *theirs != to_string(seal_->auth()) && (*theirs == "munge" || *theirs == "none"))
+        return auth_mismatch(*theirs, seal_->auth());
+    const auto given = *reply_error(notice);
+    return {given.code == EACCES ? EACCES : EPROTO, "the other side refuses: " + given.what};
+}
+
 void Channel::violation(const Error& error)
 {
-    const Json notice{{"type", "error"}, {"errno", error.code}, {"error", error.what}};
+    const Json notice{{"type", "error"},
+                      {"errno", error.code},
+                      {"error", error.what},
+                      {"auth", to_string(seal_->auth())}};
     // Unsealed: whoever broke the protocol may not be able to read a sealed one.
     if (auto sent = stream_->send(dump(notice)); !sent)
         log::debug("an error notice could not be sent: {}", sent.error().what);

@@ -72,6 +72,8 @@ public:
     void notify(std::string_view type, Json body);
     // False from the moment it ends: already when the calls fail.
     [[nodiscard]] bool open() const { return !ended_; }
+    // No call waits for an answer.
+    [[nodiscard]] bool idle() const { return calls_.empty(); }
     // Ends without on_end; calls that wait are dropped.
     void close();
     // Ends as if the connection had broken: calls fail, on_end follows, now.
@@ -94,6 +96,7 @@ private:
     void finish_call(std::uint64_t id, Result<Json> result);
     void send(const Json& message);
     void reply(std::uint64_t id, const Json& message);
+    [[nodiscard]] Error refusal(const Json& notice) const;
     void violation(const Error& error);
     void end(const Error& error);
 

@@ -174,6 +174,11 @@ Result<bool> get_bool_or(const Json& object, std::string_view key, bool absent)
     return object.contains(key) ? get_bool(object, key) : absent;
 }
 
+Json text_or_null(const std::string& text)
+{
+    return text.empty() ? Json() : Json(text);
+}
+
 std::string identity_text(std::uint64_t identity)
 {
     return fmt::format("{:016x}", identity);

@@ -52,6 +52,8 @@ Result<std::uint64_t> get_unsigned_or(const Json& object, std::string_view key, 
                                       std::uint64_t absent);
 Result<bool> get_bool_or(const Json& object, std::string_view key, bool absent);
 
+// Null for an empty one.
+Json text_or_null(const std::string& text);
 // 16 lower-case hexadecimal digits.
 std::string identity_text(std::uint64_t identity);
 std::string hex_text(const std::uint8_t* bytes, std::size_t count);

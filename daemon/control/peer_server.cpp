@@ -278,13 +278,15 @@ void PeerServer::grant(Connection& connection, const Request& request)
 {
     const auto session = claimed_session(connection, request.body);
     const auto name = region_name(request.body);
-    if (!session || !name) {
-        request.responder.error(session ? name.error() : session.error());
+    const auto first = get_unsigned_or(request.body, "first", SMCFS_EXTENTS_MAX, 0);
+    if (!session || !name || !first) {
+        request.responder.error(!session ? session.error() : !name ? name.error() : first.error());
         return;
     }
-    target_->grant(*session, *name, [responder = request.responder](const Result<Grant>& grant) {
-        responder.from(grant, grant ? to_json(*grant) : Json());
-    });
+    target_->grant(*session, *name,
+                   [responder = request.responder, first = *first](const Result<Grant>& grant) {
+                       responder.from(grant, grant ? to_json(*grant, first) : Json());
+                   });
 }
 
 void PeerServer::grant_release(Connection& connection, const Request& request)

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kAddressesMax = 16;    // of one offer
 constexpr std::size_t kPageBytesMax = 32768; // of names: sealed it still fits into a frame
+constexpr std::size_t kNamesShownMax = 64;   // in one element of a listing
 constexpr std::uint64_t kModeMax = 0777;
 
 tl::unexpected<Error> bad(std::string_view what)
@@ -66,28 +67,49 @@ Result<smcfs_extent> read_extent(const Json& json)
     return extent;
 }
 
-// Sorted, gapless, the whole region. (The kernel checks again.)
-Result<std::vector<smcfs_extent>> read_extents(const Json& json, std::uint64_t size)
+Json to_json(const smcfs_extent& extent)
 {
-    const auto found = json.find("extents");
-    if (found == json.end() || !found->is_array() || found->empty() ||
-        found->size() > SMCFS_EXTENTS_MAX)
-        return bad(fmt::format("no array of 1 to {} extents", SMCFS_EXTENTS_MAX));
-    std::vector<smcfs_extent> extents;
-    std::uint64_t end = 0;
-    for (const auto& element : *found) {
-        const auto extent = SMC_TRY(read_extent(element));
-        if (extent.offset != end || extent.length == 0 || extent.length > size - end)
-            return bad("extents that do not cover the region without gap");
-        end += extent.length;
-        extents.push_back(extent);
-    }
-    if (end != size)
-        return bad("extents that do not cover the region");
-    return extents;
+    return {{"offset", std::uint64_t{extent.offset}},
+            {"length", std::uint64_t{extent.length}},
+            {"addr", std::uint64_t{extent.addr}},
+            {"rkey_read", extent.rkey_read},
+            {"rkey_bulk", extent.rkey_bulk}};
+}
+
+Result<Grant> read_grant_head(const Json& json)
+{
+    Grant grant;
+    grant.generation = SMC_TRY(get_identity(json, "generation"));
+    grant.size = SMC_TRY(get_unsigned(json, "size", SMCFS_REGION_SIZE_MAX));
+    if (grant.size == 0)
+        return bad("a region of 0 bytes");
+    grant.mode = static_cast<std::uint32_t>(SMC_TRY(get_unsigned(json, "mode", kModeMax)));
+    // (uid_t)-1 is no user.
+    grant.uid = static_cast<uid_t>(SMC_TRY(get_unsigned(json, "uid", UINT32_MAX - 1)));
+    grant.gid = static_cast<gid_t>(SMC_TRY(get_unsigned(json, "gid", UINT32_MAX - 1)));
+    const auto text = SMC_TRY(get_string(json, "writers"));
+    const auto writers = parse_writers(text);
+    if (!writers)
+        return fail(EOPNOTSUPP, fmt::format("writers \"{}\" is not supported by this node: update "
+                                            "its smcfsd",
+                                            printable(text)));
+    grant.writers = *writers;
+    grant.merge_unit = SMC_TRY(get_merge_unit(json));
+    grant.readonly = SMC_TRY(get_bool(json, "readonly"));
+    return grant;
 }
 
 } // namespace
+
+Result<std::uint32_t> get_merge_unit(const Json& json)
+{
+    const auto unit =
+        SMC_TRY(get_unsigned_or(json, "merge_unit", SMCFS_MERGE_UNIT_MAX, SMCFS_MERGE_UNIT));
+    if (!merge_unit_valid(unit))
+        return fail(EINVAL, fmt::format("\"merge_unit\" must be a power of two from {} to {}",
+                                        SMCFS_MERGE_UNIT_MIN, SMCFS_MERGE_UNIT_MAX));
+    return static_cast<std::uint32_t>(unit);
+}
 
 Json to_json(const SessionOffer& offer)
 {
@@ -125,25 +147,15 @@ Result<ProbeOffer> probe_from_json(const Json& json)
     return offer;
 }
 
-Result<std::uint32_t> get_merge_unit(const Json& json)
-{
-    const auto unit =
-        SMC_TRY(get_unsigned_or(json, "merge_unit", SMCFS_MERGE_UNIT_MAX, SMCFS_MERGE_UNIT));
-    if (!merge_unit_valid(unit))
-        return fail(EINVAL, fmt::format("\"merge_unit\" must be a power of two from {} to {}",
-                                        SMCFS_MERGE_UNIT_MIN, SMCFS_MERGE_UNIT_MAX));
-    return static_cast<std::uint32_t>(unit);
-}
-
-Json to_json(const Grant& grant)
+Json to_json(const Grant& grant, std::size_t first)
 {
     Json extents = Json::array();
-    for (const auto& extent : grant.extents)
-        extents.push_back({{"offset", std::uint64_t{extent.offset}},
-                           {"length", std::uint64_t{extent.length}},
-                           {"addr", std::uint64_t{extent.addr}},
-                           {"rkey_read", extent.rkey_read},
-                           {"rkey_bulk", extent.rkey_bulk}});
+    std::size_t bytes = 0;
+    std::size_t next = std::min(first, grant.extents.size());
+    for (; next < grant.extents.size() && bytes < kPageBytesMax; ++next) {
+        extents.push_back(to_json(grant.extents[next]));
+        bytes += extents.back().dump().size() + 1;
+    }
     return {{"generation", identity_text(grant.generation)},
             {"size", grant.size},
             {"mode", grant.mode},
@@ -153,61 +165,80 @@ Json to_json(const Grant& grant)
             {"merge_unit", grant.merge_unit},
             {"readonly", grant.readonly},
             {"keys", to_string(grant.keys)},
-            {"extents", std::move(extents)}};
+            {"extents", std::move(extents)},
+            {"more", next < grant.extents.size()}};
 }
 
-Result<Grant> grant_from_json(const Json& json)
+Result<bool> GrantReader::add(const Json& page)
 {
-    Grant grant;
-    grant.generation = SMC_TRY(get_identity(json, "generation"));
-    grant.size = SMC_TRY(get_unsigned(json, "size", SMCFS_REGION_SIZE_MAX));
-    if (grant.size == 0)
-        return bad("a region of 0 bytes");
-    grant.mode = static_cast<std::uint32_t>(SMC_TRY(get_unsigned(json, "mode", kModeMax)));
-    // (uid_t)-1 is no user.
-    grant.uid = static_cast<uid_t>(SMC_TRY(get_unsigned(json, "uid", UINT32_MAX - 1)));
-    grant.gid = static_cast<gid_t>(SMC_TRY(get_unsigned(json, "gid", UINT32_MAX - 1)));
-    const auto text = SMC_TRY(get_string(json, "writers"));
-    const auto writers = parse_writers(text);
-    if (!writers)
-        return fail(EOPNOTSUPP, fmt::format("writers \"{}\" is not supported by this node: update "
-                                            "its smcfsd",
-                                            printable(text)));
-    grant.writers = *writers;
-    grant.merge_unit = SMC_TRY(get_merge_unit(json));
-    grant.readonly = SMC_TRY(get_bool(json, "readonly"));
-    grant.extents = SMC_TRY(read_extents(json, grant.size));
-    return grant;
+    const auto head = SMC_TRY(read_grant_head(page));
+    if (next() == 0)
+        grant_ = head;
+    else if (head.generation != grant_.generation || head.size != grant_.size)
+        return fail(EAGAIN, "the region was exported anew meanwhile");
+    SMC_TRY(add_extents(page));
+    const bool more = SMC_TRY(get_bool_or(page, "more", false));
+    if (!more && end_ != grant_.size)
+        return bad("extents that do not cover the region");
+    return more;
+}
+
+// Sorted and gapless. (The kernel checks again.)
+Result<void> GrantReader::add_extents(const Json& page)
+{
+    const auto found = page.find("extents");
+    if (found == page.end() || !found->is_array() || found->empty() ||
+        found->size() > SMCFS_EXTENTS_MAX - next())
+        return bad(fmt::format("no array of 1 to {} extents", SMCFS_EXTENTS_MAX));
+    for (const auto& element : *found) {
+        const auto extent = SMC_TRY(read_extent(element));
+        if (extent.offset != end_ || extent.length == 0 || extent.length > grant_.size - end_)
+            return bad("extents that do not cover the region without gap");
+        end_ += extent.length;
+        grant_.extents.push_back(extent);
+    }
+    return {};
+}
+
+void put_names(Json& element, const char* key, const std::vector<std::string>& names)
+{
+    const auto shown = std::min(names.size(), kNamesShownMax);
+    element[key] =
+        std::vector<std::string>(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown));
+    if (shown < names.size())
+        element[key].push_back(fmt::format("(and {} more)", names.size() - shown));
 }
 
 Json to_json(const ExportInfo& info)
 {
-    return {{"name", info.name},
-            {"size", info.size},
-            {"generation", identity_text(info.generation)},
-            {"uid", info.uid},
-            {"gid", info.gid},
-            {"mode", info.mode},
-            {"writers", to_string(info.writers)},
-            {"merge_unit", info.merge_unit},
-            {"readonly", info.readonly},
-            {"provider", info.provider},
-            {"path", info.path.empty() ? Json() : Json(info.path)},
-            {"keys", to_string(info.keys)},
-            {"sessions", info.sessions},
-            {"writer", info.writer ? Json(*info.writer) : Json()}};
+    Json json{{"name", info.name},
+              {"size", info.size},
+              {"generation", identity_text(info.generation)},
+              {"uid", info.uid},
+              {"gid", info.gid},
+              {"mode", info.mode},
+              {"writers", to_string(info.writers)},
+              {"merge_unit", info.merge_unit},
+              {"readonly", info.readonly},
+              {"provider", info.provider},
+              {"path", info.path.empty() ? Json() : Json(info.path)},
+              {"keys", to_string(info.keys)},
+              {"writer", info.writer ? Json(*info.writer) : Json()}};
+    put_names(json, "sessions", info.sessions);
+    return json;
 }
 
 Json to_json(const SessionInfo& info)
 {
-    return {{"session", identity_text(info.session)},
-            {"node", info.node},
-            {"state", to_string(info.state)},
-            {"keys", to_string(info.keys)},
-            {"device", info.device},
-            {"regions", info.regions},
-            {"writes", info.writes},
-            {"age_s", info.age_s}};
+    Json json{{"session", identity_text(info.session)},
+              {"node", info.node},
+              {"state", to_string(info.state)},
+              {"keys", to_string(info.keys)},
+              {"device", info.device},
+              {"age_s", info.age_s}};
+    put_names(json, "regions", info.regions);
+    put_names(json, "writes", info.writes);
+    return json;
 }
 
 Json to_json(const RdmaPortInfo& info)
@@ -227,6 +258,29 @@ Json names_page(const std::vector<std::string>& sorted, const std::string& after
         page.push_back(*name);
     }
     return {{"regions", std::move(page)}, {"more", name != sorted.end()}};
+}
+
+Json list_page(const Json& lists, std::uint64_t first)
+{
+    Json page = Json::object();
+    std::size_t bytes = 0;
+    bool more = false;
+    for (const auto& [key, list] : lists.items()) {
+        auto& shown = page[key] = Json::array();
+        for (const auto& element : list) {
+            if (first > 0) {
+                --first;
+                continue;
+            }
+            more = more || bytes >= kPageBytesMax;
+            if (more)
+                break;
+            bytes += dump(element).size() + 1;
+            shown.push_back(element);
+        }
+    }
+    page["more"] = more;
+    return page;
 }
 
 } // namespace smc

@@ -11,10 +11,21 @@
 
 #include <fmt/format.h>
 
+#include "control/frame.hpp"
 #include "core/random.hpp"
 
 namespace smc {
 namespace {
+
+constexpr std::string_view kCredentialStart = "MUNGE:";
+
+Result<std::string> checked_size(std::string message)
+{
+    if (message.size() > kFrameMax)
+        return fail(EMSGSIZE, fmt::format("a message of {} bytes does not fit into a frame of {}",
+                                          message.size(), kFrameMax));
+    return message;
+}
 
 struct MungeContextDeleter {
     void operator()(munge_ctx* context) const { munge_ctx_destroy(context); }
@@ -106,12 +117,17 @@ public:
         payload += number(side_, sent_);
         payload += message;
         auto credential = SMC_TRY(encode(socket_, payload));
-        ++sent_;
+        credential = SMC_TRY(checked_size(std::move(credential)));
+        ++sent_; // of those that are sent alone: the other side counts what arrives
         return credential;
     }
 
+    [[nodiscard]] Auth auth() const override { return Auth::munge; }
+
     Result<std::string> unwrap(std::string_view frame) override
     {
+        if (frame.starts_with('{'))
+            return tl::unexpected(auth_mismatch(to_string(Auth::none), auth()));
         const auto payload = SMC_TRY(decode(socket_, frame));
         if (payload.size() < kConnectionBytes + kNumberBytes)
             return fail(EACCES, "a sealed message is too short: the peer speaks another protocol");
@@ -152,12 +168,16 @@ private:
 
 class PlainSeal final : public Seal {
 public:
-    Result<std::string> wrap(std::string_view message) override { return std::string(message); }
+    Result<std::string> wrap(std::string_view message) override
+    {
+        return checked_size(std::string(message));
+    }
+    [[nodiscard]] Auth auth() const override { return Auth::none; }
+
     Result<std::string> unwrap(std::string_view frame) override
     {
-        if (frame.starts_with("MUNGE:"))
-            return fail(EACCES, "the peer seals with MUNGE, this node has auth = \"none\": use the "
-                                "same on both");
+        if (frame.starts_with(kCredentialStart))
+            return tl::unexpected(auth_mismatch(to_string(Auth::munge), auth()));
         return std::string(frame);
     }
 };
@@ -174,6 +194,13 @@ std::unique_ptr<Seal> make_seal(const ControlConfig& config, SealSide side)
 const char* to_string(Auth auth)
 {
     return auth == Auth::none ? "none" : "munge";
+}
+
+Error auth_mismatch(std::string_view theirs, Auth ours)
+{
+    return {EACCES, fmt::format("the peer asks for auth = \"{}\", this node has \"{}\": set auth "
+                                "in [control] of smcfsd.toml to the same on both",
+                                theirs, to_string(ours))};
 }
 
 Result<void> check_munge(const std::string& socket)

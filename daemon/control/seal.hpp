@@ -27,13 +27,17 @@ enum class SealSide { initiator, acceptor };
 class Seal {
 public:
     virtual ~Seal() = default;
+    // EMSGSIZE: sealed it would not fit into a frame; nothing has changed, a shorter one may follow.
     virtual Result<std::string> wrap(std::string_view message) = 0;
     // EACCES: not genuine; says why and what to do.
     virtual Result<std::string> unwrap(std::string_view frame) = 0;
+    [[nodiscard]] virtual Auth auth() const = 0;
 };
 
 std::unique_ptr<Seal> make_seal(const ControlConfig& config, SealSide side);
 const char* to_string(Auth auth);
+// EACCES: the two ends of a connection are configured differently.
+Error auth_mismatch(std::string_view theirs, Auth ours);
 // Whether munged answers: encodes and decodes once.
 Result<void> check_munge(const std::string& socket);
 

@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace smc::kernel {
@@ -241,13 +243,17 @@ Result<FamilyWatch> FamilyWatch::open()
     return watch;
 }
 
-bool FamilyWatch::changed()
+FamilyWatch::Change FamilyWatch::read(int family)
 {
-    bool found = false;
+    auto change = Change::none;
     while (true) {
         const auto received = receive_once(socket_.get());
+        if (!received && received.error().code == ENOBUFS) {
+            change = std::max(change, Change::unsure);
+            continue; // the socket goes on behind the gap
+        }
         if (!received)
-            return found || received.error().code == ENOBUFS; // lost: it may have concerned us
+            return change;
         int left = received->length;
         for (auto* header = reinterpret_cast<nlmsghdr*>(received->buffer.get());
              nlmsg_ok(header, left); header = nlmsg_next(header, &left)) {
@@ -257,8 +263,12 @@ bool FamilyWatch::changed()
                 table[CTRL_ATTR_FAMILY_NAME] == nullptr)
                 continue;
             const auto* name = nla_get_string(table[CTRL_ATTR_FAMILY_NAME]);
-            if (std::string_view(name) == SMCFS_GENL_NAME)
-                found = true;
+            if (std::string_view(name) != SMCFS_GENL_NAME)
+                continue;
+            const auto* id = table[CTRL_ATTR_FAMILY_ID];
+            const bool mine = genlmsg_hdr(header)->cmd == CTRL_CMD_DELFAMILY && id != nullptr &&
+                              nla_get_u16(id) == family;
+            change = std::max(change, mine ? Change::went : Change::other);
         }
     }
 }

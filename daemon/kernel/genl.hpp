@@ -62,6 +62,7 @@ public:
     // Everything that has arrived. ENOBUFS: the kernel dropped messages.
     Result<void> receive(const Message& on_message);
     [[nodiscard]] int fd() const { return nl_socket_get_fd(socket_.get()); }
+    [[nodiscard]] int family() const { return family_; }
 
 private:
     struct SocketDeleter {
@@ -77,8 +78,10 @@ private:
 class FamilyWatch {
 public:
     static Result<FamilyWatch> open();
-    // Reads what has arrived; whether anything concerned the family.
-    bool changed();
+    // What the messages that have arrived say at most: some were lost, a family of the name came or
+    // went, the one with this id went.
+    enum class Change { none, unsure, other, went };
+    Change read(int family);
     [[nodiscard]] int fd() const { return nl_socket_get_fd(socket_.get()); }
 
 private:

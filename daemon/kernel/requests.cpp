@@ -4,8 +4,6 @@
 // The requests of KernelLink, one function per message of the contract.
 #include <arpa/inet.h>
 
-#include <thread>
-
 #include <fmt/format.h>
 
 #include "control/tcp.hpp"
@@ -160,6 +158,7 @@ Result<void> KernelLink::region_set(RegionId region, std::optional<bool> cto,
         nla_put_u8(message.get(), SMCFS_A_CTO, *cto ? 1 : 0);
     if (flush_after_ms)
         put_u32(message, SMCFS_A_FLUSH_AFTER_MS, *flush_after_ms);
+    nla_put_u8(message.get(), SMCFS_A_ORIGIN, SMCFS_ORIGIN_CONFIG);
     return call(std::move(message));
 }
 
@@ -231,29 +230,31 @@ Result<std::vector<KernelRegion>> KernelLink::regions()
     return regions;
 }
 
-void KernelLink::region_detach(RegionId region, bool force, Done<std::uint64_t> done)
+void KernelLink::region_detach(RegionId region, bool force, const Done<std::uint64_t>& done)
 {
-    call_on_thread(SMCFS_CMD_REGION_DETACH, region, force ? SMCFS_DETACH_FORCE : 0,
-                   std::move(done));
+    call_on_thread(SMCFS_CMD_REGION_DETACH, region, force ? SMCFS_DETACH_FORCE : 0, done);
 }
 
-void KernelLink::region_revoke(RegionId region, Done<std::uint64_t> done)
+void KernelLink::region_revoke(RegionId region, const Done<std::uint64_t>& done)
 {
-    call_on_thread(SMCFS_CMD_REGION_REVOKE, region, 0, std::move(done));
+    call_on_thread(SMCFS_CMD_REGION_REVOKE, region, 0, done);
 }
 
 void KernelLink::call_on_thread(smcfs_cmd cmd, RegionId region, std::uint32_t flags,
-                                Done<std::uint64_t> done)
+                                const Done<std::uint64_t>& done)
 {
-    // As many as regions are being removed; each ends within the deadlines of the kernel.
-    std::thread([remote = loop_.remote(), cmd, region, flags, done = std::move(done),
-                 alive = std::weak_ptr(alive_)] {
-        auto result = remove_region(cmd, region, flags);
-        remote->post([done, alive, result = std::move(result)] {
-            if (!alive.expired())
-                done(result);
+    const bool taken = removals_.submit(
+        [remote = loop_.remote(), cmd, region, flags, done, alive = std::weak_ptr(alive_)] {
+            auto result = remove_region(cmd, region, flags);
+            remote->post([done, alive, result = std::move(result)] {
+                if (!alive.expired())
+                    done(result);
+            });
         });
-    }).detach();
+    if (!taken)
+        loop_.defer([done, region] {
+            done(fail(EBUSY, fmt::format("region {}: too many regions are being removed", region)));
+        });
 }
 
 } // namespace smc

@@ -106,6 +106,10 @@ void Daemon::ping_rdma(const std::shared_ptr<Ping>& ping)
                                         : offer.error());
             return;
         }
+        if (probes_.size() >= kProbesMax) { // others were as quick to ask
+            ping->responder.error({EBUSY, "too many pings are running: try again in a moment"});
+            return;
+        }
         if (!peer->peer().rdma_addresses.empty())
             offer->addresses = peer->peer().rdma_addresses;
         if (!ping->result.contains("addresses")) {

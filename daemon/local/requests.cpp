@@ -141,18 +141,20 @@ void Daemon::on_export(LocalRequest& request)
         request.responder.error(spec.error());
         return;
     }
-    const auto info = target_->add_export(std::move(*spec));
-    if (info) {
-        log::info("exported {}, {} bytes, for uid {}", info->name, info->size, request.caller.uid);
-        publish({{"kind", "export"},
-                 {"name", info->name},
-                 {"node", config_.node},
-                 {"state", "exported"}});
-        request.responder.ok(
-            {{"generation", identity_text(info->generation)}, {"size", info->size}});
-    } else {
-        request.responder.error(info.error());
-    }
+    target_->add_export(
+        std::move(*spec), [this, uid = request.caller.uid,
+                           responder = request.responder](const Result<ExportInfo>& info) {
+            if (!info) {
+                responder.error(info.error());
+                return;
+            }
+            log::info("exported {}, {} bytes, for uid {}", info->name, info->size, uid);
+            publish({{"kind", "export"},
+                     {"name", info->name},
+                     {"node", config_.node},
+                     {"state", "exported"}});
+            responder.ok({{"generation", identity_text(info->generation)}, {"size", info->size}});
+        });
 }
 
 void Daemon::on_unexport(LocalRequest& request)
@@ -186,12 +188,19 @@ void Daemon::on_unexport(LocalRequest& request)
         });
 }
 
+// Answers a request for a listing with the page that it asks for.
+void Daemon::answer_page(const LocalRequest& request, const Json& lists)
+{
+    const auto first = get_unsigned_or(request.body, "first", UINT32_MAX, 0);
+    request.responder.from(first, first ? list_page(lists, *first) : Json());
+}
+
 void Daemon::on_exports(LocalRequest& request)
 {
     Json exports = Json::array();
     for (const auto& info : target_->exports())
         exports.push_back(to_json(info));
-    request.responder.ok({{"exports", std::move(exports)}});
+    answer_page(request, {{"exports", std::move(exports)}});
 }
 
 void Daemon::on_sessions(LocalRequest& request)
@@ -199,12 +208,12 @@ void Daemon::on_sessions(LocalRequest& request)
     Json in = Json::array();
     for (const auto& info : target_->sessions())
         in.push_back(to_json(info));
-    request.responder.ok({{"in", std::move(in)}, {"out", nodes_->sessions_json()}});
+    answer_page(request, {{"in", std::move(in)}, {"out", nodes_->sessions_json()}});
 }
 
 void Daemon::on_peers(LocalRequest& request)
 {
-    request.responder.ok({{"peers", nodes_->peers_json()}});
+    answer_page(request, {{"peers", nodes_->peers_json()}});
 }
 
 void Daemon::on_attach(LocalRequest& request)

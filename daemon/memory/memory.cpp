@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "memory/limits.hpp"
@@ -18,6 +20,8 @@ namespace {
 
 // How the memfd shows in /proc/PID/maps.
 constexpr const char* kMemfdName = "smcfs";
+// The address space is locked against other threads' mmap() for so long.
+constexpr std::uint64_t kPopulateBytes = 8ULL << 20;
 
 bool lives_in_memory(int fd)
 {
@@ -79,7 +83,27 @@ Result<Memory> Memory::host(const HostMemory& source)
     params.length_bytes = source.length_bytes;
     params.writable = true;
     Mapping mapping = SMC_TRY(Mapping::create(params));
-    return Memory(std::move(fd), std::move(mapping), true, source.hugepages ? "hugepages" : "host");
+    Memory memory(std::move(fd), std::move(mapping), true, source.hugepages ? "hugepages" : "host");
+    memory.lazy_ = true;
+    return memory;
+}
+
+Result<void> Memory::populate(const std::atomic<bool>& cancelled)
+{
+    if (!lazy_)
+        return {};
+    if (provider_ == "host") // what others brought in since it was made is gone from what there was
+        SMC_TRY(check_available(size()));
+    for (std::uint64_t done = 0; done < size(); done += kPopulateBytes) {
+        if (cancelled)
+            return fail(ECANCELED, "it is not wanted any more");
+        // What it cannot do, registering says why.
+        if (::madvise(data() + done, std::min(kPopulateBytes, size() - done),
+                      MADV_POPULATE_WRITE) != 0)
+            break;
+    }
+    lazy_ = false;
+    return {};
 }
 
 Result<Memory> Memory::file(const FilePath& source, const Caller& caller, bool readonly)

@@ -9,6 +9,7 @@
 // registered pages stay until they are unregistered; nothing faults.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "core/fd.hpp"
@@ -25,6 +26,11 @@ public:
     // readonly: nobody will write through this export, so that less is asked of the file.
     static Result<Memory> file(const FilePath& source, const Caller& caller, bool readonly);
     static Result<Memory> descriptor(FdMemory source, bool readonly);
+
+    // Brings the pages of host memory in, in small steps, which a registration would do in one go.
+    // ENOMEM before the first one when there is not that much; ECANCELED. Not on the loop's thread,
+    // and by one thread at a time.
+    Result<void> populate(const std::atomic<bool>& cancelled);
 
     [[nodiscard]] std::byte* data() const { return mapping_.data(); }
     [[nodiscard]] std::uint64_t size() const { return mapping_.size(); }
@@ -46,6 +52,7 @@ private:
     bool writable_;
     std::string provider_;
     std::string path_;
+    bool lazy_ = false; // host memory that was not populated yet
 };
 
 } // namespace smc::memory

@@ -9,7 +9,7 @@
 namespace smc {
 
 RegionGrant::RegionGrant(const GrantContext& context, ExportEntry& entry)
-    : context_(context), entry_(entry), keys_(entry.keys_on(context.device))
+    : context_(context), entry_(entry), keys_(entry.keys_on(*context.device))
 {}
 
 unsigned RegionGrant::access_of(QpRole role) const
@@ -29,6 +29,7 @@ void RegionGrant::obtain(Done<Grant> done)
         extents_.clear();
         start();
         break;
+    case State::registering:
     case State::binding:
         grant_waiters_.push_back(std::move(done));
         break;
@@ -42,15 +43,50 @@ void RegionGrant::obtain(Done<Grant> done)
     }
 }
 
+template <class T>
+Done<T> RegionGrant::when_alive(Done<T> done) const
+{
+    return [alive = std::weak_ptr(alive_), done = std::move(done)](Result<T> result) {
+        if (!alive.expired())
+            done(std::move(result));
+    };
+}
+
 void RegionGrant::start()
 {
-    outcome_ = keys_ == Keys::window ? allocate_windows() : register_own();
-    if (!outcome_) {
-        auto error = outcome_.error();
+    state_ = State::registering;
+    const auto to_void = [](const auto& result) {
+        return result ? Result<void>() : Result<void>(tl::unexpected(result.error()));
+    };
+    if (keys_ == Keys::window)
+        entry_.registration(
+            context_.device, context_.extent_max,
+            when_alive<const Registered*>([this, to_void](Result<const Registered*> result) {
+                registered_ = result.value_or(nullptr);
+                registered(to_void(result));
+            }));
+    else
+        entry_.register_for_session(
+            context_.device, context_.own_pd, context_.extent_max,
+            when_alive<Registered>([this, to_void](Result<Registered> result) {
+                const auto outcome = to_void(result);
+                if (result)
+                    own_ = std::move(*result);
+                registered_ = &own_;
+                registered(outcome);
+            }));
+}
+
+void RegionGrant::registered(Result<void> result)
+{
+    if (!release_waiters_.empty() || entry_.removing)
+        result = fail(ENOENT, "it was withdrawn meanwhile");
+    if (result && keys_ == Keys::window)
+        result = allocate_windows();
+    if (!result) {
+        auto error = std::move(result).error();
         error.what = fmt::format("cannot grant \"{}\": {}", entry_.name, error.what);
-        state_ = State::released;
-        windows_.clear();
-        own_.clear();
+        finish_release();
         answer_grants(tl::unexpected(std::move(error)));
         return;
     }
@@ -64,6 +100,7 @@ void RegionGrant::start()
             extent.rkey_read = extent.rkey_bulk = piece.mr->rkey;
         extents_.push_back(extent);
     }
+    outcome_ = {};
     state_ = State::binding;
     outstanding_ = 1; // this function's own, so that nothing ends before all is posted
     post_binds();
@@ -72,31 +109,18 @@ void RegionGrant::start()
 
 Result<void> RegionGrant::allocate_windows()
 {
-    registered_ = SMC_TRY(entry_.registration(context_.device, context_.extent_max));
+    ibv_pd* pd = context_.own_pd ? context_.own_pd.get() : context_.device->pd();
     for (std::size_t i = 0; i < registered_->size(); i++) {
         for (const auto role : {QpRole::read, QpRole::bulk}) {
-            verbs::Mw mw(ibv_alloc_mw(context_.pd, IBV_MW_TYPE_2));
+            verbs::Mw mw(ibv_alloc_mw(pd, IBV_MW_TYPE_2));
             if (!mw)
                 return fail_errno(errno, fmt::format("ibv_alloc_mw on {} (it has {} windows)",
-                                                     context_.device.name(),
-                                                     context_.device.attributes().max_mw));
+                                                     context_.device->name(),
+                                                     context_.device->attributes().max_mw));
             const auto rkey = ibv_inc_rkey(mw->rkey);
             windows_.push_back({std::move(mw), role, i, rkey, false});
         }
     }
-    return {};
-}
-
-Result<void> RegionGrant::register_own()
-{
-    verbs::RegistrationParams params;
-    params.pd = context_.pd;
-    params.data = entry_.memory().data();
-    params.length_bytes = entry_.memory().size();
-    params.extent_max = context_.extent_max;
-    params.access = entry_.session_access();
-    own_ = SMC_TRY(verbs::register_memory(params));
-    registered_ = &own_;
     return {};
 }
 
@@ -201,7 +225,8 @@ void RegionGrant::finish_release()
 void RegionGrant::drop_windows()
 {
     windows_.clear(); // own registrations wait for the QPs, which may still refer to them
-    if (state_ == State::binding)
+    alive_ = std::make_shared<int>(0);
+    if (state_ == State::registering || state_ == State::binding)
         answer_grants(fail(
             ENOTCONN, fmt::format("the session ended before \"{}\" was granted", entry_.name)));
     state_ = State::released;

@@ -3,16 +3,18 @@
 //
 // The keys that one session has for one region.
 //
-//     binding --all bound--> ready --release()--> releasing --all dead--> released
-//      |   ^                                       ^                       |
-//      |   `--------------- obtain() --------------|-----------------------'
-//      `---- one failed, or release() meanwhile ---'
+//     registering -> binding --all bound--> ready --release()--> releasing --all dead--> released
+//      |   ^           |                                          ^                       |  ^
+//      |   |           `---- one failed, or release() meanwhile --'                       |  |
+//      |   `--------------------------------- obtain() -----------------------------------'  |
+//      `------------------------------- the same --------------------------------------------'
 //
 // Owns: the windows, or the session's own registrations.
 // Contexts: the event loop's thread. Callbacks run from completions, or at once when there is
 // nothing to wait for.
 // Lifetime: not destroyed while binding or releasing, unless both endpoints are stopped. The order
-// of an end by force: stop the endpoints, drop_windows(), destroy the endpoints, destroy this.
+// of an end by force: stop the endpoints, drop_windows(), destroy the endpoints, destroy this. A
+// registration under way ends later, and nobody learns its key.
 // Failure: a bind that fails takes its QP down, and so the session.
 #pragma once
 
@@ -28,8 +30,8 @@
 namespace smc {
 
 struct GrantContext {
-    verbs::Device& device;
-    ibv_pd* pd;
+    ExportEntry::Device device;
+    std::shared_ptr<ibv_pd> own_pd; // of the session; null where its QPs are in the device's
     std::array<verbs::Endpoint*, kQpRoles> endpoints; // by QpRole
     std::uint64_t extent_max;
 };
@@ -49,7 +51,7 @@ public:
     [[nodiscard]] bool released() const { return state_ == State::released; }
 
 private:
-    enum class State { idle, binding, ready, releasing, released };
+    enum class State { idle, registering, binding, ready, releasing, released };
     struct Window {
         verbs::Mw mw;
         QpRole role;
@@ -59,8 +61,10 @@ private:
     };
 
     void start();
+    template <class T>
+    Done<T> when_alive(Done<T> done) const;
+    void registered(Result<void> result);
     Result<void> allocate_windows();
-    Result<void> register_own();
     void post_binds();
     void bound();
     void start_release();
@@ -75,12 +79,14 @@ private:
     State state_ = State::idle;
     std::size_t outstanding_ = 0;
     Result<void> outcome_;
-    const std::vector<verbs::RegisteredExtent>* registered_ = nullptr;
-    std::vector<verbs::RegisteredExtent> own_; // Keys::mr
-    std::vector<Window> windows_;              // Keys::window
+    const Registered* registered_ = nullptr;
+    Registered own_;              // Keys::mr
+    std::vector<Window> windows_; // Keys::window
     std::vector<smcfs_extent> extents_;
     std::vector<Done<Grant>> grant_waiters_;
     std::vector<Done<void>> release_waiters_;
+    // Watched by a registration under way: expires when its outcome is of no more use.
+    std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 
 } // namespace smc

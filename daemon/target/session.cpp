@@ -42,7 +42,7 @@ constexpr std::array<unsigned, 4> kNextStates = {
 Session::Session(EventLoop& loop, SessionParams params, FailedCallback on_failed,
                  TimerCallback on_timer)
     : incarnation(next_incarnation()), loop_(loop), params_(std::move(params)),
-      on_failed_(std::move(on_failed))
+      on_failed_(std::move(on_failed)), claimed_(params_.kind == SessionKind::regions)
 {
     for (auto& slot : slots_)
         slot.token = random_token();
@@ -83,7 +83,7 @@ void Session::arm_timer()
         timer_.disarm();
 }
 
-Result<void> Session::accept(verbs::Device& device, const ConnectRequest& request,
+Result<void> Session::accept(const ExportEntry::Device& device, const ConnectRequest& request,
                              IncomingConnection& incoming)
 {
     auto& slot = this->slot(request.role);
@@ -104,7 +104,7 @@ Result<void> Session::accept(verbs::Device& device, const ConnectRequest& reques
     params.initiator_depth = incoming.initiator_depth;
     params.reply = reply;
     slot.endpoint = SMC_TRY(verbs::Endpoint::accept(
-        loop_, device, own_pd_ ? own_pd_.get() : device.pd(), incoming.id, params, on_failed_));
+        loop_, *device, own_pd_ ? own_pd_.get() : device->pd(), incoming.id, params, on_failed_));
 
     const bool complete = params_.kind == SessionKind::probe ||
                           (this->slot(QpRole::read).endpoint && this->slot(QpRole::bulk).endpoint);
@@ -112,16 +112,16 @@ Result<void> Session::accept(verbs::Device& device, const ConnectRequest& reques
     return {};
 }
 
-Result<void> Session::choose_device(verbs::Device& device)
+Result<void> Session::choose_device(const ExportEntry::Device& device)
 {
-    if (device_ == &device)
+    if (device_ == device)
         return {};
     if (device_ != nullptr)
         return fail(EXDEV, fmt::format("the other QP of this session is on {}", device_->name()));
-    if (!device.windows() || params_.kind == SessionKind::probe)
-        own_pd_ = SMC_TRY(device.make_pd());
-    device_ = &device;
-    device_name_ = device.name();
+    if (!device->windows() || params_.kind == SessionKind::probe)
+        own_pd_ = SMC_TRY(device->make_pd());
+    device_ = device;
+    device_name_ = device->name();
     return {};
 }
 
@@ -148,8 +148,8 @@ void Session::grant(ExportEntry& entry, Done<Grant> done)
     auto& grant = grants_[entry.name];
     if (!grant) {
         const GrantContext context{
-            *device_,
-            own_pd_ ? own_pd_.get() : device_->pd(),
+            device_,
+            own_pd_,
             {slot(QpRole::read).endpoint.get(), slot(QpRole::bulk).endpoint.get()},
             params_.extent_max};
         grant = std::make_unique<RegionGrant>(context, entry);
@@ -193,7 +193,7 @@ void Session::lose()
     grants_.clear();
     probe_registration_.clear();
     own_pd_.reset();
-    device_ = nullptr;
+    device_.reset();
     set_state(SessionState::lost);
 }
 

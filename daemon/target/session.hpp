@@ -50,7 +50,7 @@ public:
 
     [[nodiscard]] const Token& token(QpRole role) const { return slot(role).token; }
     // Checks and uses up the token. The id is the caller's again when this fails.
-    Result<void> accept(verbs::Device& device, const ConnectRequest& request,
+    Result<void> accept(const ExportEntry::Device& device, const ConnectRequest& request,
                         IncomingConnection& incoming);
 
     // The session must be live. Callbacks may run at once.
@@ -90,7 +90,7 @@ private:
     {
         return slots_[static_cast<std::size_t>(role)];
     }
-    Result<void> choose_device(verbs::Device& device);
+    Result<void> choose_device(const ExportEntry::Device& device);
     Result<std::vector<std::uint8_t>> make_reply();
     void set_state(SessionState next);
 
@@ -98,12 +98,12 @@ private:
     SessionParams params_;
     FailedCallback on_failed_;
     SessionState state_ = SessionState::offered;
-    bool claimed_ = true;
+    bool claimed_; // by a control connection; a probe's never: it is asked whether it lives
     std::chrono::steady_clock::time_point created_ = std::chrono::steady_clock::now();
-    verbs::Device* device_ = nullptr; // while there are endpoints
+    ExportEntry::Device device_; // while there are endpoints
     std::string device_name_;
     // In this order: destroyed from the end.
-    verbs::Pd own_pd_;
+    std::shared_ptr<ibv_pd> own_pd_; // shared with registrations under way
     std::vector<verbs::RegisteredExtent> probe_registration_;
     std::map<std::string, std::unique_ptr<RegionGrant>> grants_;
     std::array<Slot, kQpRoles> slots_;

@@ -2,8 +2,6 @@
 // Copyright (c) 2026 The SMC authors
 #include "target/target.hpp"
 
-#include <fcntl.h>
-
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -22,7 +20,7 @@ constexpr Milliseconds kRejectLogInterval{10000};
 } // namespace
 
 Target::Impl::Impl(EventLoop& loop, TargetOptions options, TargetEvents& events)
-    : loop_(loop), options_(std::move(options)), events_(events),
+    : loop_(loop), options_(std::move(options)), events_(events), registrar_(loop),
       reject_log_(kRejectLogBurst, kRejectLogInterval)
 {}
 
@@ -30,6 +28,8 @@ Target::Impl::~Impl()
 {
     alive_.reset();
     sessions_.clear();
+    for (const auto& [name, entry] : exports_.entries())
+        entry->cancel();
 }
 
 Result<void> Target::Impl::start()
@@ -66,7 +66,7 @@ bool Target::Impl::serves(const std::string& device) const
     return wanted.empty() || std::find(wanted.begin(), wanted.end(), device) != wanted.end();
 }
 
-Result<verbs::Device*> Target::Impl::device(const std::string& name)
+Result<ExportEntry::Device> Target::Impl::device(const std::string& name)
 {
     auto& slot = devices_[name];
     if (!slot) {
@@ -83,7 +83,7 @@ Result<verbs::Device*> Target::Impl::device(const std::string& name)
         log::info("serving on rdma device {}, keys are {}", name,
                   slot->windows() ? "memory windows" : "registrations");
     }
-    return slot.get();
+    return slot;
 }
 
 void Target::Impl::device_removed(const std::string& name)
@@ -127,83 +127,6 @@ std::vector<RdmaPortInfo> Target::Impl::rdma_ports() const
     return verbs::port_infos(addresses.value_or(std::vector<verbs::RdmaAddress>{}));
 }
 
-Result<ExportInfo> Target::Impl::add_export(ExportSpec spec)
-{
-    auto* entry = SMC_TRY(exports_.add(std::move(spec), options_.exports_max));
-    // Now rather than at the first use, which would then wait for pages to be pinned, and find out
-    // that they cannot be.
-    for (const auto& [name, device] : devices_) {
-        auto prepared = entry->prepare(*device, options_.extent_bytes_max);
-        if (!prepared) {
-            auto error = std::move(prepared).error();
-            error.what = fmt::format("cannot export \"{}\": {}", entry->name, error.what);
-            exports_.erase(std::string(entry->name));
-            return tl::unexpected(std::move(error));
-        }
-    }
-    log::info("exporting \"{}\", {} bytes, generation {:016x}", entry->name, entry->memory().size(),
-              entry->generation);
-    return info(*entry);
-}
-
-void Target::Impl::remove_export(const std::string& name, Done<void> done)
-{
-    auto* entry = exports_.find(name);
-    if (entry == nullptr) {
-        answer<void>(std::move(done),
-                     fail(ENOENT, fmt::format("no region \"{}\" is exported here", name)));
-        return;
-    }
-    entry->removing = true;
-    struct Removal {
-        std::size_t outstanding = 1; // this function's own
-        Done<void> done;
-    };
-    // Shared by the releases under way; the last one finishes the removal.
-    auto removal = std::make_shared<Removal>();
-    removal->done = std::move(done);
-    const auto release_one = [this, name, removal] {
-        if (--removal->outstanding == 0)
-            defer([this, name, removal] { finish_removal(name, removal->done); });
-    };
-    for (auto& [id, session] : sessions_) {
-        if (!session->has_grant(name))
-            continue;
-        removal->outstanding++;
-        const auto generation = entry->generation;
-        session->release(name, [this, id = id, name, generation, release_one](const Result<void>&) {
-            defer([this, id, name, generation] {
-                if (const auto found = sessions_.find(id); found != sessions_.end())
-                    found->second->drop_released(name);
-                events_.revoked(id, name, generation);
-            });
-            release_one();
-        });
-    }
-    release_one();
-}
-
-void Target::Impl::finish_removal(const std::string& name, const Done<void>& done)
-{
-    exports_.erase(name);
-    log::info("\"{}\" is no longer exported", name);
-    done({});
-}
-
-ExportInfo Target::Impl::info(const ExportEntry& entry) const
-{
-    auto info = entry.info();
-    for (const auto& [id, session] : sessions_) {
-        if (entry.writer == id)
-            info.writer = session->node();
-        if (session->has_grant(entry.name)) {
-            info.sessions.push_back(session->node());
-            info.keys = entry.keys_on(*devices_.at(session->device()));
-        }
-    }
-    return info;
-}
-
 void Target::Impl::defer(std::function<void()> callback)
 {
     loop_.defer([alive = std::weak_ptr<int>(alive_), callback = std::move(callback)] {
@@ -223,51 +146,6 @@ Result<std::unique_ptr<Target>> Target::create(EventLoop& loop, TargetOptions op
     auto impl = std::make_unique<Impl>(loop, std::move(options), events);
     SMC_TRY(impl->start());
     return std::unique_ptr<Target>(new Target(std::move(impl)));
-}
-
-Result<ExportInfo> Target::add_export(ExportSpec spec)
-{
-    return impl_->add_export(std::move(spec));
-}
-
-void Target::remove_export(const std::string& name, Done<void> done)
-{
-    impl_->remove_export(name, std::move(done));
-}
-
-std::vector<ExportInfo> Target::exports() const
-{
-    std::vector<ExportInfo> infos;
-    for (const auto& [name, entry] : impl_->exports_.entries())
-        if (!entry->removing)
-            infos.push_back(impl_->info(*entry));
-    return infos;
-}
-
-std::optional<ExportInfo> Target::find_export(std::string_view name) const
-{
-    const auto* entry = impl_->exports_.find(name);
-    if (entry == nullptr)
-        return std::nullopt;
-    return impl_->info(*entry);
-}
-
-Result<Fd> Target::export_fd(const std::string& name) const
-{
-    const auto* entry = SMC_TRY(impl_->exports_.require(name));
-    Fd fd(::fcntl(entry->memory().fd(), F_DUPFD_CLOEXEC, 0));
-    if (!fd)
-        return fail_errno(errno, "cannot duplicate the descriptor of \"" + name + "\"");
-    return fd;
-}
-
-std::vector<std::string> Target::names() const
-{
-    std::vector<std::string> names;
-    for (const auto& [name, entry] : impl_->exports_.entries())
-        if (!entry->removing)
-            names.push_back(name);
-    return names;
 }
 
 std::vector<RdmaPortInfo> Target::rdma_ports() const

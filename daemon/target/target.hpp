@@ -54,10 +54,13 @@ public:
     Target& operator=(const Target&) = delete;
     ~Target();
 
-    // EEXIST: the name, or one that it is a directory of or lies below, is exported. EINVAL: bad
-    // name, zero size, bad range. EFBIG. ENOMEM, EPERM: names the limit that is too low.
-    Result<ExportInfo> add_export(ExportSpec spec);
-    // done: all keys are dead, memory is unregistered and unmapped. ENOENT at once.
+    // done: once its memory is pinned, which may take long; grants of it wait for that, too. EEXIST:
+    // the name, or one that it is a directory of or lies below, is exported. EINVAL: bad name, zero
+    // size, bad range. EFBIG. ENOMEM, EPERM: names the limit that is too low. ECANCELED: it was
+    // removed meanwhile.
+    void add_export(ExportSpec spec, Done<ExportInfo> done);
+    // done: all keys are dead, memory is unregistered and unmapped. ENOENT at once. Of an export
+    // that is not ready yet: as soon as its registration could be stopped.
     void remove_export(const std::string& name, Done<void> done);
     [[nodiscard]] std::vector<ExportInfo> exports() const;
     [[nodiscard]] std::optional<ExportInfo> find_export(std::string_view name) const;

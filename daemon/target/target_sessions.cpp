@@ -93,9 +93,9 @@ Result<void> Target::Impl::connect(IncomingConnection& incoming)
         return fail(ESTALE, fmt::format("unknown session {:016x}", request.session));
     if (!serves(incoming.device))
         return fail(EACCES, "the configuration excludes this RDMA device");
-    auto* device = SMC_TRY(this->device(incoming.device));
+    const auto device = SMC_TRY(this->device(incoming.device));
     auto& session = *found->second;
-    if (auto accepted = session.accept(*device, request, incoming); !accepted)
+    if (auto accepted = session.accept(device, request, incoming); !accepted)
         return fail(accepted.error().code,
                     fmt::format("session {:016x} of {}, {} QP: {}", session.id(), session.node(),
                                 to_string(request.role), accepted.error().what));
@@ -196,6 +196,10 @@ void Target::Impl::session_disown(SessionId id)
 
 void Target::Impl::grant(SessionId id, const std::string& name, Done<Grant> done)
 {
+    if (const auto opening = openings_.find(name); opening != openings_.end()) {
+        opening->second.grants.push_back([this, id, name, done] { grant(id, name, done); });
+        return;
+    }
     const auto start = [&]() -> Result<void> {
         auto* session = SMC_TRY(require_session(id));
         auto* entry = SMC_TRY(exports_.require(name));

@@ -83,6 +83,7 @@ private:
     void submit(Op op);
     void post_waiting();
     void rearm_deadline();
+    void on_deadline();
     void fail_once(const std::string& reason);
 
     void completed() override;
@@ -97,6 +98,7 @@ private:
     EventLoop::Source deadline_;
     std::deque<Op> posted_; // complete in this order
     std::deque<Op> waiting_;
+    std::uint64_t completed_ = 0; // operations so far
     bool stopped_ = false;
     bool failed_ = false;
 };

@@ -67,6 +67,8 @@ Result<std::vector<RegisteredExtent>> register_memory(const RegistrationParams& 
     const auto extents = SMC_TRY(split_extents(params.length_bytes, extent_max));
     std::vector<RegisteredExtent> registered;
     for (const auto& extent : extents) {
+        if (params.cancelled != nullptr && *params.cancelled)
+            return fail(ECANCELED, "it is not wanted any more");
         std::byte* start = params.data + extent.offset;
         Mr mr(ibv_reg_mr(params.pd, start, extent.length, params.access));
         if (!mr) {

@@ -4,6 +4,7 @@
 // Memory made known to a device: one registration per extent.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -33,11 +34,13 @@ struct RegistrationParams {
     ibv_pd* pd = nullptr;
     std::byte* data = nullptr;
     std::uint64_t length_bytes = 0;
-    std::uint64_t extent_max = 0; // 0: what the device can
-    int access = 0;               // IBV_ACCESS_*
+    std::uint64_t extent_max = 0;                 // 0: what the device can
+    int access = 0;                               // IBV_ACCESS_*
+    const std::atomic<bool>* cancelled = nullptr; // looked at before each extent
 };
 
-// Pins the memory. Refused before that when RLIMIT_MEMLOCK is too low.
+// Pins the memory, for which the calling thread waits. Refused before that when RLIMIT_MEMLOCK is
+// too low. ECANCELED.
 Result<std::vector<RegisteredExtent>> register_memory(const RegistrationParams& params);
 
 } // namespace smc::verbs

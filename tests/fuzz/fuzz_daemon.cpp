@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 // Copyright (c) 2026 The SMC authors
 //
-// Mutated messages for a daemon that runs, on both of its sockets: CORPUS-DIRECTORY RUNS SEED. The
-// daemon must answer or hang up, live on, and at the end still serve a proper request; it must not
-// grow. Sanitizers see the rest.
+// Mutated messages for a daemon that runs, on both of its sockets: CORPUS-DIRECTORY RUNS SEED. Each
+// is known to have been read: the daemon hangs up, or answers the request that was sent behind it.
+// It must live on, at the end still serve a proper request, and not grow. Sanitizers see the rest.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -56,18 +56,10 @@ public:
         return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
                static_cast<ssize_t>(bytes.size());
     }
-    // What is there now, thrown away. False: the daemon hung up.
-    bool drain()
-    {
-        char buffer[65536];
-        while (true) {
-            const auto got = ::recv(fd_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
-            if (got == 0 || (got < 0 && errno != EAGAIN))
-                return false;
-            if (got < 0)
-                return true;
-        }
-    }
+    // Nothing more comes from this side.
+    void finish() { ::shutdown(fd_.get(), SHUT_WR); }
+    // The daemon did neither answer nor hang up in time.
+    [[nodiscard]] bool timed_out() const { return timed_out_; }
     // The next frame; empty at the end or after the timeout.
     std::string receive()
     {
@@ -79,6 +71,7 @@ public:
             if (*frame)
                 return **frame;
             const auto got = ::recv(fd_.get(), buffer, sizeof buffer, 0);
+            timed_out_ = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
             if (got <= 0)
                 return "";
             decoder_.append({buffer, static_cast<std::size_t>(got)});
@@ -89,6 +82,13 @@ private:
     smc::Fd fd_;
     smc::FrameDecoder decoder_;
     bool connected_ = false;
+    bool timed_out_ = false;
+};
+
+// How the messages of one socket ended.
+struct Count {
+    unsigned long answered = 0; // as was what came behind
+    unsigned long hung_up = 0;
 };
 
 long resident_kib()
@@ -100,13 +100,36 @@ long resident_kib()
     return resident * (::sysconf(_SC_PAGESIZE) / 1024);
 }
 
-// Most go as a frame of the right length, some as raw bytes.
-std::string framed(smc::fuzz::Mutator& mutator, const std::string& text)
+// An identity that no message of the corpus has.
+constexpr std::uint64_t kSentinelBase = 1ULL << 60;
+
+enum class End { answered, hung_up, silent };
+
+// Sends a message, most as a frame of the right length, some as raw bytes, and waits until it is
+// known to have been read.
+End torment_once(Socket& socket, smc::fuzz::Mutator& mutator, const std::string& text,
+                 std::uint64_t number)
 {
-    if (mutator.below(50) == 0)
-        return text;
     const auto frame = smc::encode_frame(text);
-    return frame ? *frame : text;
+    if (mutator.below(50) == 0 || !frame) {
+        // What follows would be taken for a part of it: only the end tells.
+        socket.send(text);
+        socket.finish();
+        while (!socket.receive().empty()) {}
+        return socket.timed_out() ? End::silent : End::hung_up;
+    }
+    const auto id = kSentinelBase + number;
+    const auto behind = smc::encode_frame(fmt::format(R"({{"id":{},"type":"sentinel"}})", id));
+    if (!socket.send(*frame + *behind))
+        return End::hung_up;
+    while (true) {
+        const auto answer = socket.receive();
+        if (answer.empty())
+            return socket.timed_out() ? End::silent : End::hung_up;
+        const auto object = smc::parse_object(answer);
+        if (object && object->value("id", smc::Json()) == id)
+            return End::answered;
+    }
 }
 
 // False, with a message, when the daemon is not what it was.
@@ -114,10 +137,13 @@ bool torment(smc::fuzz::Mutator& mutator, unsigned long runs, std::uint16_t port
              const std::string& path)
 {
     long after_warm_up = 0;
+    Count local;
+    Count peer;
     const auto hello = *smc::encode_frame(
         R"({"id":1,"type":"peer.hello","version":1,"node":"fuzz","software":"fuzz"})");
     for (unsigned long run = 0; run < runs;) {
         const bool tcp = mutator.below(2) == 0;
+        auto& count = tcp ? peer : local;
         Socket socket(tcp ? port : 0, path);
         if (!socket.connected()) {
             std::fprintf(stderr, "the daemon does not accept connections after %lu messages\n",
@@ -126,15 +152,31 @@ bool torment(smc::fuzz::Mutator& mutator, unsigned long runs, std::uint16_t port
         }
         if (tcp && mutator.below(8) != 0)
             socket.send(hello);
-        for (unsigned i = 0; i < kPerConnection && run < runs; ++i, ++run)
-            if (!socket.send(framed(mutator, mutator.next())) || !socket.drain())
-                break;
+        auto end = End::answered;
+        for (unsigned i = 0; i < kPerConnection && run < runs && end == End::answered; ++i, ++run) {
+            const auto text = mutator.next();
+            end = torment_once(socket, mutator, text, run);
+            if (end == End::silent) {
+                std::fprintf(stderr, "no answer to message %lu: %s\n", run,
+                             smc::printable(text).c_str());
+                return false;
+            }
+            ++(end == End::answered ? count.answered : count.hung_up);
+        }
         if (after_warm_up == 0 && run > runs / 4)
             after_warm_up = resident_kib();
     }
     const long growth = resident_kib() - after_warm_up;
-    std::printf("%lu messages, resident memory grew by %ld KiB since the first quarter\n", runs,
-                growth);
+    std::printf(
+        "local: %lu answered, %lu hung up; peer: %lu answered, %lu hung up; resident memory "
+        "grew by %ld KiB since the first quarter\n",
+        local.answered, local.hung_up, peer.answered, peer.hung_up, growth);
+    for (const auto& count : {local, peer}) {
+        if (count.answered < runs / 10 || count.hung_up < runs / 100) {
+            std::fprintf(stderr, "too few messages went through each way\n");
+            return false;
+        }
+    }
     if (growth > kGrowthMaxKiB) {
         std::fprintf(stderr, "the daemon grows\n");
         return false;

@@ -25,9 +25,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)smc::reply_error(*object);
     (void)smc::offer_from_json(*object);
     (void)smc::probe_from_json(*object);
-    const auto grant = smc::grant_from_json(*object);
-    if (grant && (grant->extents.empty() || grant->size == 0))
-        std::abort(); // a grant that passed has memory
+    smc::GrantReader reader;
+    if (const auto more = reader.add(*object)) {
+        (void)reader.add(*object); // the same page again
+        const auto grant = reader.take();
+        if (grant.extents.empty() || grant.size == 0)
+            std::abort(); // a grant that passed has memory
+    }
     // What was read can be written, and read again.
     if (!smc::parse_object(smc::dump(*object)))
         std::abort();

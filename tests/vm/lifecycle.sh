@@ -120,6 +120,29 @@ unload() {
 	on target unexport again
 }
 
+# A module that went and came while the daemon did not look: its names are there again, and work.
+reload_beneath_daemon() {
+	on target export_file below 65536
+	barrier exported
+	if [ "$NODE" = client ]; then
+		probe_script "open rw /smc/target/below" "pwrite 0 4096 1" "fsync"
+		umount /smc
+		check smcctl detach target:below
+		eventually 30 module_is_free # its session is kept for a moment
+		kill -STOP "$(daemon_pid)"
+		rmmod smcfs
+		load_module
+		kill -CONT "$(daemon_pid)"
+		mount_smc
+		eventually 30 test -d /smc/target
+		check probe_script "open rw /smc/target/below" "pexpect 0 4096 1" "pwrite 0 4096 2" "fsync"
+	fi
+	barrier reloaded
+	on target probe_script "open r /dev/shm/below" "pexpect 0 4096 2"
+	on target unexport below
+}
+module_is_free() { [ "$(</sys/module/smcfs/refcnt)" = 0 ]; }
+
 # Twice as much is dirty as the cgroup may hold: the flusher has to keep pace.
 small_cgroup() {
 	local group=/sys/fs/cgroup/small
@@ -149,5 +172,6 @@ case_ "close sends what was written" close_flushes
 case_ "programs come, go and are killed, and no store is lost" programs_come_and_go
 case_ "a cgroup smaller than the dirty set works" small_cgroup
 case_ "the module unloads and loads, again and again" unload
+case_ "the daemon follows a module that was loaded again" reload_beneath_daemon
 case_ "everything is put away, and the module unloads" product_stop
 pass

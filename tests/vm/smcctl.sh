@@ -11,9 +11,19 @@
 . "$SMC_ROOT/tests/vm/lib-product.sh"
 
 start() {
+	on client write_client_config
 	product_start
 	on target export_file r 1M
 	barrier exported
+}
+
+write_client_config() {
+	write_config
+	cat >>"$PRODUCT_CONFIG" <<-END
+		[[region]]
+		match = "target/r"
+		flush_after_ms = 200
+	END
 }
 
 # json PATH WANTED VERB...: the value at PATH (as Python writes an index) of what VERB prints.
@@ -56,8 +66,15 @@ on_the_client() {
 		json '["attached"][0]["size"]' 1048576 regions
 		json '["params"][0]["key"]' cto get target:r
 		check_equal "cto" "$(smcctl get target:r cto)" yes
+		json '["params"][0]["origin"]' default get target:r
+		json '["params"][1]["value"]' 200 get target:r
+		json '["params"][1]["origin"]' configuration get target:r
+		check smcctl set target:r flush_after_ms=200 # the same, but from somebody
+		json '["params"][1]["origin"]' set get target:r
 		check smcctl set target:r cto=off flush_after_ms=50
 		check_equal "flush_after_ms" "$(smcctl get target:r flush_after_ms)" 50
+		json '["params"][0]["origin"]' set get target:r
+		json '["params"][2]["origin"]' export get target:r
 		check smcctl set target:r cto=on flush_after_ms=100
 		json '["peers"][0]["node"]' client peers
 		check smcctl peers

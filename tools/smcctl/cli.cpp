@@ -51,9 +51,30 @@ Result<Json> Context::ask(std::string_view type, Json args, std::chrono::millise
     return client.request(type, std::move(args), timeout() + extra);
 }
 
+Result<Json> Context::ask_all(std::string_view type) const
+{
+    auto client = SMC_TRY(daemon());
+    Json all = SMC_TRY(client.request(type, Json::object(), timeout()));
+    Json page = all;
+    for (size_t first = 0; page.value("more", Json()) == true;) {
+        size_t got = 0;
+        for (const Json& value : page)
+            got += value.is_array() ? value.size() : 0;
+        if (got == 0)
+            return fail(EPROTO, "smcfsd promises more of the listing, but gives nothing");
+        first += got;
+        page = SMC_TRY(client.request(type, {{"first", first}}, timeout()));
+        for (const auto& [key, value] : page.items()) {
+            if (value.is_array() && all[key].is_array())
+                all[key].insert(all[key].end(), value.begin(), value.end());
+        }
+    }
+    return all;
+}
+
 Result<std::optional<Json>> Context::ask_if_running(std::string_view type) const
 {
-    auto answer = ask(type);
+    auto answer = ask_all(type);
     if (answer)
         return std::move(*answer);
     if (!is_daemon_down(answer.error()))

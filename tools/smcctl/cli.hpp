@@ -53,7 +53,9 @@ struct Context {
     // extra: how long the answer may take beyond timeout_s, when it depends on somebody else.
     [[nodiscard]] Result<Json> ask(std::string_view type, Json args = Json::object(),
                                    std::chrono::milliseconds extra = {}) const;
-    // As ask(), but nothing, and a note, when there is no daemon to speak to.
+    // A listing, page by page.
+    [[nodiscard]] Result<Json> ask_all(std::string_view type) const;
+    // As ask_all(), but nothing, and a note, when there is no daemon to speak to.
     [[nodiscard]] Result<std::optional<Json>> ask_if_running(std::string_view type) const;
 
     // The attached region of this name: ENOENT if there is none.

@@ -73,7 +73,7 @@ void check_kernel(Seen& seen)
 
 void check_exports(Seen& seen, const Context& context)
 {
-    auto answer = context.ask("exports");
+    auto answer = context.ask_all("exports");
     if (!answer)
         return seen.add(Level::fail, "exports", answer.error().what, "see journalctl -u smcfsd");
     for (const Json& row : answer->value("exports", Json::array()))
@@ -82,7 +82,7 @@ void check_exports(Seen& seen, const Context& context)
 
 void check_peers(Seen& seen, const Context& context)
 {
-    auto answer = context.ask("peers");
+    auto answer = context.ask_all("peers");
     if (!answer)
         return seen.add(Level::fail, "peers", answer.error().what, "see journalctl -u smcfsd");
     size_t count = 0;

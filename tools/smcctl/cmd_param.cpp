@@ -17,19 +17,27 @@ namespace {
 constexpr uint64_t kFlushAfterMsMax = 3600000;
 
 struct Param {
-    const char* key;    // in the region's model, and on the command line
-    bool settable;      // else it comes with the export
-    Json default_value; // of what is settable
+    const char* key; // in the region's model, and on the command line
+    // Of what can be set, where the kernel says the value is from; null: it comes with the export.
+    uint32_t client::RegionInfo::*origin;
+
+    [[nodiscard]] bool settable() const { return origin != nullptr; }
 };
 
 const std::vector<Param>& params()
 {
+    using client::RegionInfo;
     static const std::vector<Param> list = {
-        {"cto", true, true},       {"flush_after_ms", true, 100U},
-        {"generation", false, {}}, {"gid", false, {}},
-        {"merge_unit", true, 64U}, {"mode", false, {}},
-        {"readonly", false, {}},   {"size", false, {}},
-        {"uid", false, {}},        {"writers", true, "merge"},
+        {"cto", &RegionInfo::cto_origin},
+        {"flush_after_ms", &RegionInfo::flush_after_origin},
+        {"generation", nullptr},
+        {"gid", nullptr},
+        {"merge_unit", &RegionInfo::merge_unit_origin},
+        {"mode", nullptr},
+        {"readonly", nullptr},
+        {"size", nullptr},
+        {"uid", nullptr},
+        {"writers", &RegionInfo::writers_origin},
     };
     return list;
 }
@@ -38,19 +46,27 @@ std::string known_keys(bool settable_only)
 {
     std::string keys;
     for (const Param& param : params()) {
-        if (param.settable || !settable_only)
+        if (param.settable() || !settable_only)
             keys += (keys.empty() ? "" : ", ") + std::string(param.key);
     }
     return keys;
 }
 
-// Where a value comes from. The kernel keeps values, not their history: one that differs from the
-// default was set by the configuration or by smcctl set.
-const char* origin(const Param& param, const Json& value)
+// Where a value comes from.
+const char* origin(const Param& param, const client::RegionInfo& region)
 {
-    if (!param.settable)
+    switch (param.settable() ? region.*param.origin : uint32_t{SMCFS_ORIGIN_EXPORT}) {
+    case SMCFS_ORIGIN_DEFAULT:
+        return "default";
+    case SMCFS_ORIGIN_EXPORT:
         return "export";
-    return value == param.default_value ? "default" : "set";
+    case SMCFS_ORIGIN_CONFIG:
+        return "configuration";
+    case SMCFS_ORIGIN_SET:
+        return "set";
+    default: // of another version
+        return "unknown";
+    }
 }
 
 struct GetArgs {
@@ -63,12 +79,12 @@ struct SetArgs {
     std::vector<std::string> assignments;
 };
 
-Json row_of(const Param& param, const Json& value)
+Json row_of(const Param& param, const Json& value, const client::RegionInfo& region)
 {
     return {{"key", param.key},
             {"value", value},
-            {"origin", origin(param, value)},
-            {"settable", param.settable}};
+            {"origin", origin(param, region)},
+            {"settable", param.settable()}};
 }
 
 Result<int> get(const Context& context, const GetArgs& args)
@@ -79,7 +95,7 @@ Result<int> get(const Context& context, const GetArgs& args)
     Json rows = Json::array();
     for (const Param& param : params()) {
         if (!model[param.key].is_null() && (args.key.empty() || args.key == param.key))
-            rows.push_back(row_of(param, model[param.key]));
+            rows.push_back(row_of(param, model[param.key], region));
     }
     if (rows.empty())
         return fail(ENOENT, "this version of the module does not report " + args.key);

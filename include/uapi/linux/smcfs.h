@@ -68,9 +68,10 @@ struct smcfs_cm_private {
  *	open or mapped; -EIO when dirty pages could not be sent (nothing is lost). With FORCE dirty
  *	pages are discarded, open files turn to EIO; the reply carries DISCARDED_BYTES.
  * @SMCFS_CMD_REGION_REVOKE: REGION_ID: the memory is gone for good; as DETACH with FORCE.
- * @SMCFS_CMD_REGION_SET: REGION_ID and any of CTO, FLUSH_AFTER_MS, MERGE_UNIT, WRITERS: change a live
- *	region, all or nothing. WRITERS: -EBUSY while it is open for writing or has pages that are
- *	in use; -EPERM: merge where the exporter asks for exclusive.
+ * @SMCFS_CMD_REGION_SET: REGION_ID and any of CTO, FLUSH_AFTER_MS, MERGE_UNIT, WRITERS, [ORIGIN]: change
+ *	a live region, all or nothing. What has a higher origin already keeps its value, without an
+ *	error. WRITERS: -EBUSY while it is open for writing or has pages that are in use; -EPERM:
+ *	merge where the exporter asks for exclusive.
  * @SMCFS_CMD_WRITER_RESULT: REGION_ID, ERRNO (0: granted): answer to UPCALL_WRITER.
  * @SMCFS_CMD_LIST_RESULT: COOKIE, ERRNO, NAMES: answer to UPCALL_LIST.
  *
@@ -161,7 +162,12 @@ enum smcfs_attr {
 	SMCFS_A_DISCARDED_BYTES,	/* u64 */
 	SMCFS_A_DAEMON_PRESENT,		/* u8 */
 	SMCFS_A_VERSION,		/* string: module version */
+	SMCFS_A_ORIGIN,			/* u8, enum smcfs_origin of what is set; absent: SET */
+	SMCFS_A_CTO_ORIGIN,		/* u8, enum smcfs_origin */
+	SMCFS_A_FLUSH_AFTER_ORIGIN,	/* u8, enum smcfs_origin */
 	SMCFS_A_MERGE_UNIT,		/* u32, bytes: a power of two, 4..4096 */
+	SMCFS_A_MERGE_UNIT_ORIGIN,	/* u8, enum smcfs_origin */
+	SMCFS_A_WRITERS_ORIGIN,		/* u8, enum smcfs_origin */
 	__SMCFS_A_MAX,
 };
 #define SMCFS_A_MAX (__SMCFS_A_MAX - 1)
@@ -212,6 +218,17 @@ enum smcfs_writer_state {
 	SMCFS_WRITER_HELD,
 	__SMCFS_WRITER_STATE_MAX,
 };
+
+/* Where the value of a parameter comes from: a higher one is never replaced by a lower one. */
+enum smcfs_origin {
+	SMCFS_ORIGIN_UNSPEC,
+	SMCFS_ORIGIN_DEFAULT,
+	SMCFS_ORIGIN_EXPORT,		/* hint of whoever exports the region */
+	SMCFS_ORIGIN_CONFIG,		/* the daemon's configuration */
+	SMCFS_ORIGIN_SET,		/* somebody at run time */
+	__SMCFS_ORIGIN_MAX,
+};
+#define SMCFS_ORIGIN_MAX (__SMCFS_ORIGIN_MAX - 1)
 
 /* Counters since the region (or session) was made; u64 each. */
 enum smcfs_stat {

@@ -253,3 +253,16 @@ TEST_CASE("when the module goes everything of the client side goes with it", "[r
     world.keeper().on_closed(1, {});
     CHECK(world.keeper().phase() == SessionPhase::idle);
 }
+
+TEST_CASE("what waits to try again does so at once when the configuration has changed",
+          "[recovery]")
+{
+    World world;
+    world.bind_first();
+    world.link_is_lost();
+    world.kernel_says(1, SMCFS_SESSION_DEAD, EIO);
+    REQUIRE(world.keeper().phase() == SessionPhase::waiting);
+    REQUIRE(world.port.timers.at(Timer::session) > Milliseconds(0));
+    world.binder.set_times({});
+    CHECK(world.port.timers.at(Timer::session) == Milliseconds(0));
+}

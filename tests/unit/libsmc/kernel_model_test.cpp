@@ -61,7 +61,9 @@ TEST_CASE("a region's message becomes a value, counters by name", "[kernel]")
         .u32(SMCFS_A_ERRNO, ETIMEDOUT)
         .text(SMCFS_A_REASON, "session lost")
         .u8(SMCFS_A_CTO, 0)
+        .u8(SMCFS_A_CTO_ORIGIN, SMCFS_ORIGIN_CONFIG)
         .u32(SMCFS_A_FLUSH_AFTER_MS, 250)
+        .u8(SMCFS_A_FLUSH_AFTER_ORIGIN, SMCFS_ORIGIN_SET)
         .u64(SMCFS_A_DIRTY_BYTES, 8192)
         .u32(SMCFS_A_OLDEST_MS, 42);
     nlattr* nest = nla_nest_start(msg.raw(), SMCFS_A_STATS);
@@ -81,6 +83,8 @@ TEST_CASE("a region's message becomes a value, counters by name", "[kernel]")
     CHECK(region->reason == "session lost");
     CHECK(region->cto == false);
     CHECK(region->flush_after_ms == 250);
+    CHECK(region->cto_origin == SMCFS_ORIGIN_CONFIG);
+    CHECK(region->flush_after_origin == SMCFS_ORIGIN_SET);
     CHECK(region->dirty_bytes == 8192);
     CHECK(region->oldest_ms == 42);
     CHECK(region->stats == Stats{{"fetch_ops", 3}, {"flush_bytes", 4096}});

@@ -204,6 +204,29 @@ TEST_CASE("peers come as a table and, the same, as JSON", "[cli]")
     CHECK(Json::parse(json.out)["peers"] == peers);
 }
 
+TEST_CASE("a listing of several pages is shown as one", "[cli]")
+{
+    std::vector<Json> asked;
+    FakeDaemon daemon([&](FakeConnection& peer) {
+        for (Json next = peer.receive(); !next.empty(); next = peer.receive()) {
+            asked.push_back(next.value("first", Json()));
+            const auto row = Json{{"node", "gpu" + std::to_string(asked.size())}};
+            peer.answer(next, {{"peers", Json::array({row})}, {"more", asked.size() < 3}});
+        }
+    });
+    Ran json = run({"--socket", daemon.path(), "peers", "-j"});
+    CHECK(json.exit == 0);
+    const Json peers = Json::parse(json.out)["peers"];
+    REQUIRE(peers.size() == 3);
+    CHECK(peers[2]["node"] == "gpu3");
+    CHECK(asked == std::vector<Json>{nullptr, 1, 2});
+}
+
+TEST_CASE("a listing that promises more and gives nothing ends", "[cli]")
+{
+    CHECK(run_answered({"peers"}, {{"peers", Json::array()}, {"more", true}}).ran.exit == 1);
+}
+
 TEST_CASE("an answer of the wrong shape does not crash anything", "[cli]")
 {
     for (const Json& answer :

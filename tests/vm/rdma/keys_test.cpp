@@ -232,12 +232,12 @@ TEST_CASE("a read-only region is read and never written", "[keys]")
     const bool windows = GENERATE(true, false);
     CAPTURE(windows);
     Node node(with_windows(windows));
-    const auto info = node.call([&](Target& target) {
+    const auto info = node.wait<ExportInfo>([&](Target& target, Done<ExportInfo> done) {
         ExportSpec spec;
         spec.name = "r";
         spec.readonly = true;
         spec.source = HostMemory{kLength, false};
-        return target.add_export(std::move(spec));
+        target.add_export(std::move(spec), std::move(done));
     });
     REQUIRE(info);
     auto client = connect(node, 1);

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <future>
+
 #include <catch2/catch.hpp>
 
 #include "memory/limits.hpp"
@@ -37,7 +39,9 @@ struct TempFile {
 
 Result<ExportInfo> add(Node& node, ExportSpec spec)
 {
-    return node.call([&](Target& target) { return target.add_export(std::move(spec)); });
+    return node.wait<ExportInfo>([&](Target& target, Done<ExportInfo> done) {
+        target.add_export(std::move(spec), std::move(done));
+    });
 }
 
 ExportSpec file_spec(const std::string& path, std::uint64_t offset = 0, std::uint64_t length = 0)
@@ -192,6 +196,66 @@ TEST_CASE("the limit on locked memory is named before anything is pinned", "[.me
     CHECK(info.error().what.find("LimitMEMLOCK=infinity") != std::string::npos);
     CHECK(node.call([](Target& target) { return target.names(); }) ==
           std::vector<std::string>{"small"});
+}
+
+// Long enough to pin that the loop has time for others.
+constexpr std::uint64_t kLongBytes = 512ULL << 20;
+
+TEST_CASE("while memory is pinned the target serves others, and the export can be given up",
+          "[memory]")
+{
+    TargetOptions options;
+    options.windows = GENERATE(true, false);
+    CAPTURE(options.windows);
+    Node node(options);
+    node.export_host("small", 4096);
+    auto client = connect(node, 1);
+    std::promise<Result<ExportInfo>> added;
+    std::promise<Result<Grant>> granted;
+    node.call([&](Target& target) {
+        ExportSpec spec;
+        spec.name = "long";
+        spec.source = HostMemory{kLongBytes, false};
+        target.add_export(std::move(spec), [&](const auto& info) { added.set_value(info); });
+        target.grant(1, "long", [&](const auto& grant) { granted.set_value(grant); });
+    });
+    auto done = added.get_future();
+    auto grant = granted.get_future();
+    const auto pending = [](auto& future) {
+        return future.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+    };
+    CHECK(node.call([](Target& target) { return target.names(); }).size() == 2);
+    // Where keys are registrations nothing is pinned before somebody uses it.
+    CHECK((pending(done) || !options.windows));
+    CHECK(pending(grant));
+    SECTION("given up")
+    {
+        REQUIRE(node.unexport("long"));
+        const auto info = done.get();
+        CHECK((info ? 0 : info.error().code) == (options.windows ? ECANCELED : 0));
+        CHECK(grant.get().error().code == ENOENT);
+        CHECK(node.call([](Target& target) { return target.names(); }).size() == 1);
+        CHECK(node.grant(1, "small")); // the session is as before
+    }
+    SECTION("waited for")
+    {
+        CHECK(done.get());
+        const auto got = grant.get();
+        REQUIRE(got);
+        const auto& last = got->extents.back();
+        CHECK(client.read->read(last.addr + last.length - 8, last.rkey_read, 8));
+    }
+    SECTION("its session is closed meanwhile")
+    {
+        REQUIRE(node.close(1));
+        CHECK(grant.get().error().code == ENOTCONN);
+        CHECK(node.unexport("long"));
+        done.wait();
+    }
+    SECTION("the target ends meanwhile")
+    {
+        CHECK(pending(grant)); // and never comes: what ends waits for a step of it, no more
+    }
 }
 
 } // namespace smc::test

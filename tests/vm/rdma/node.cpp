@@ -66,11 +66,11 @@ bool Node::saw_lost(SessionId session)
 
 ExportInfo Node::export_host(const std::string& name, std::uint64_t length_bytes)
 {
-    auto info = call([&](Target& target) {
+    auto info = wait<ExportInfo>([&](Target& target, Done<ExportInfo> done) {
         ExportSpec spec;
         spec.name = name;
         spec.source = HostMemory{length_bytes, false};
-        return target.add_export(std::move(spec));
+        target.add_export(std::move(spec), std::move(done));
     });
     if (!info)
         FAIL(info.error().what);

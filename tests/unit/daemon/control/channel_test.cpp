@@ -6,6 +6,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "daemon/control/munged.hpp"
+
 using smc::Json;
 
 namespace {
@@ -29,31 +31,33 @@ struct Pair {
         ends[1] = smc::Fd(fds[1]);
     }
 
-    void open_server(smc::Auth auth = smc::Auth::none)
+    void open_server(const smc::ControlConfig& config = {.auth = smc::Auth::none})
     {
-        server = *smc::Channel::create(*loop, std::move(ends[1]),
-                                       smc::make_seal({.auth = auth}, smc::SealSide::acceptor),
-                                       {[this](smc::Channel::Request request) {
-                                            if (request.type == "echo")
-                                                request.responder.ok(request.body);
-                                            else if (request.type == "hold")
-                                                held.push_back(std::move(request));
-                                            else if (request.type == "drop")
-                                                return;
-                                            else
-                                                request.responder.error({EOPNOTSUPP, "unknown"});
-                                        },
-                                        {},
-                                        [this](const smc::Error& error) {
-                                            server_end = error;
-                                            stop();
-                                        }});
+        server = *smc::Channel::create(
+            *loop, std::move(ends[1]), smc::make_seal(config, smc::SealSide::acceptor),
+            {[this](smc::Channel::Request request) {
+                 if (request.type == "echo")
+                     request.responder.ok(request.body);
+                 else if (request.type == "hold")
+                     held.push_back(std::move(request));
+                 else if (request.type == "drop")
+                     return;
+                 else if (request.type == "long")
+                     request.responder.ok({{"text", std::string(70000, 'x')}});
+                 else
+                     request.responder.error({EOPNOTSUPP, "unknown"});
+             },
+             {},
+             [this](const smc::Error& error) {
+                 server_end = error;
+                 stop();
+             }});
     }
 
-    void open_client(smc::Auth auth = smc::Auth::none)
+    void open_client(const smc::ControlConfig& config = {.auth = smc::Auth::none})
     {
         client = *smc::Channel::create(*loop, std::move(ends[0]),
-                                       smc::make_seal({.auth = auth}, smc::SealSide::initiator),
+                                       smc::make_seal(config, smc::SealSide::initiator),
                                        {{},
                                         [this](const std::string& type, const Json&) {
                                             notices.push_back(type);
@@ -65,7 +69,12 @@ struct Pair {
                                         }});
     }
 
-    void stop() { loop->exit(0); }
+    bool steps = false; // the test asks for each
+    void stop()
+    {
+        if (!steps)
+            loop->exit(0);
+    }
     void run() { REQUIRE(loop->run()); }
 };
 
@@ -201,6 +210,58 @@ TEST_CASE("a violation is answered with an error notice, then the channel ends",
         CHECK((*notice)["type"] == "error");
         CHECK(::read(pair.ends[0].get(), buffer, sizeof buffer) == 0);
     }
+}
+
+TEST_CASE("nodes whose auth differs say so on both sides, with the remedy", "[channel]")
+{
+    const smc::test::Munged munged;
+    REQUIRE(munged.wait());
+    const smc::ControlConfig with{.munge_socket = munged.socket()};
+    const smc::ControlConfig without{.auth = smc::Auth::none};
+    const bool client_has_munge = GENERATE(true, false);
+    CAPTURE(client_has_munge);
+    Pair pair;
+    pair.steps = true;
+    pair.open_server(client_has_munge ? without : with);
+    pair.open_client(client_has_munge ? with : without);
+    std::optional<smc::Error> answer;
+    pair.client->call("echo", {}, smc::Milliseconds(5000), [&](const smc::Result<Json>& result) {
+        REQUIRE_FALSE(result);
+        answer = result.error();
+    });
+    while (!pair.client_end || !pair.server_end)
+        REQUIRE(pair.loop->step());
+    const std::string munge_here = "asks for auth = \"none\", this node has \"munge\"";
+    const std::string none_here = "asks for auth = \"munge\", this node has \"none\"";
+    for (const auto* end : {&pair.client_end, &pair.server_end, &answer}) {
+        REQUIRE(*end);
+        CHECK((*end)->code == EACCES);
+        CHECK_THAT((*end)->what, Catch::Contains("smcfsd.toml to the same on both"));
+        const bool has_munge = (end == &pair.server_end) != client_has_munge;
+        CHECK_THAT((*end)->what, Catch::Contains(has_munge ? munge_here : none_here));
+    }
+}
+
+TEST_CASE("an answer that is too long is an error, and the channel lives on", "[channel]")
+{
+    const smc::test::Munged munged;
+    REQUIRE(munged.wait());
+    const smc::ControlConfig sealed{.munge_socket = munged.socket()};
+    const smc::ControlConfig plain{.auth = smc::Auth::none};
+    const bool is_sealed = GENERATE(true, false);
+    CAPTURE(is_sealed);
+    Pair pair;
+    pair.open_server(is_sealed ? sealed : plain);
+    pair.open_client(is_sealed ? sealed : plain);
+    std::vector<int> codes;
+    for (const auto* type : {"long", "echo"})
+        pair.client->call(type, {}, smc::Milliseconds(5000), [&](const smc::Result<Json>& result) {
+            codes.push_back(result ? 0 : result.error().code);
+        });
+    while (codes.size() < 2)
+        REQUIRE(pair.loop->step());
+    CHECK(codes == std::vector{EMSGSIZE, 0});
+    CHECK_FALSE(pair.client_end);
 }
 
 TEST_CASE("a reader that never reads cannot make the channel grow without bound", "[channel]")

@@ -6,6 +6,9 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 #include <catch2/catch.hpp>
 
@@ -32,8 +35,16 @@ public:
         ExportSpec spec;
         spec.name = name;
         spec.source = HostMemory{length, false};
-        const auto info = target->add_export(std::move(spec));
-        return info ? 0 : info.error().code;
+        return add(std::move(spec));
+    }
+
+    // The answer.
+    int add(ExportSpec spec)
+    {
+        int code = kNoAnswer;
+        target->add_export(std::move(spec), into<ExportInfo>(code));
+        wait(code);
+        return code;
     }
 
     // Receives an answer, which never comes from within the call.
@@ -43,17 +54,17 @@ public:
         code = kNoAnswer;
         return [this, &code](const Result<T>& result) {
             CHECK(running_);
+            CHECK(code == kNoAnswer);
             code = result ? 0 : result.error().code;
         };
     }
 
-    // Once, until all answers are there.
-    void run()
+    void wait(const int& code)
     {
         running_ = true;
-        // An answer is deferred by what was deferred itself; there is nothing else to wait for.
-        loop->defer([this] { loop->defer([this] { loop->defer([this] { loop->exit(0); }); }); });
-        REQUIRE(loop->run());
+        while (code == kNoAnswer)
+            REQUIRE(loop->step());
+        running_ = false;
     }
 
     NoEvents events;
@@ -119,7 +130,7 @@ TEST_CASE("a name is exported once and is no directory of another", "[target]")
     spec.name = "setuid";
     spec.mode = 04755;
     spec.source = HostMemory{4096, false};
-    CHECK(f.target->add_export(std::move(spec)).error().code == EINVAL);
+    CHECK(f.add(std::move(spec)) == EINVAL);
 }
 
 TEST_CASE("an export that goes frees its name, and comes back as other memory", "[target]")
@@ -127,16 +138,23 @@ TEST_CASE("an export that goes frees its name, and comes back as other memory", 
     Fixture f;
     REQUIRE(f.add("a") == 0);
     const auto before = f.target->find_export("a")->generation;
-    int removed = 0;
-    int again = 0;
+    int removed = kNoAnswer;
+    int again = kNoAnswer;
     f.target->remove_export("a", f.into<void>(removed));
     // Until then the name is taken, and nobody finds it.
     CHECK_FALSE(f.target->find_export("a"));
     CHECK(f.target->names().empty());
-    CHECK(f.add("a") == EEXIST);
+    int taken = kNoAnswer;
+    ExportSpec spec;
+    spec.name = "a";
+    spec.source = HostMemory{4096, false};
+    f.target->add_export(std::move(spec), f.into<ExportInfo>(taken));
     f.target->remove_export("a", f.into<void>(again));
-    f.run();
+    f.wait(removed);
+    f.wait(again);
+    f.wait(taken);
     CHECK(removed == 0);
+    CHECK(taken == EEXIST);
     CHECK(again == ENOENT);
     REQUIRE(f.add("a") == 0);
     CHECK(f.target->find_export("a")->generation != before);
@@ -168,7 +186,9 @@ TEST_CASE("without a device sessions are refused with the reason, and nothing el
     f.target->grant(1, "a", f.into<Grant>(granted));
     f.target->grant_release(1, "a", f.into<void>(released));
     f.target->session_close(1, f.into<void>(closed));
-    f.run();
+    f.wait(granted);
+    f.wait(released);
+    f.wait(closed);
     CHECK(granted == ESTALE);
     CHECK(released == 0);
     CHECK(closed == 0);
@@ -191,7 +211,46 @@ TEST_CASE("callbacks of a target that is gone do not run", "[target]")
     Fixture f;
     REQUIRE(f.add("a") == 0);
     f.target->remove_export("a", [](const auto&) { FAIL("the target is gone"); });
+    ExportSpec spec;
+    spec.name = "b";
+    spec.source = FilePath{"/dev/shm/smc-no-such-file", 0, 0};
+    f.target->add_export(std::move(spec), [](const auto&) { FAIL("the target is gone"); });
     f.target.reset();
     f.loop->defer([&] { f.loop->exit(0); });
     REQUIRE(f.loop->run());
+}
+
+TEST_CASE("an export whose file is being opened holds up nothing, and can be given up", "[target]")
+{
+    Fixture f;
+    char path[] = "/dev/shm/smc-target-test-XXXXXX";
+    const Fd file(::mkstemp(path));
+    REQUIRE(file);
+    REQUIRE(::ftruncate(file.get(), 8192) == 0);
+    const auto spec = [&] {
+        ExportSpec made;
+        made.name = "a";
+        made.source = FilePath{path, 0, 0};
+        return made;
+    };
+    int first = kNoAnswer;
+    int second = kNoAnswer;
+    int removed = kNoAnswer;
+    f.target->add_export(spec(), f.into<ExportInfo>(first));
+    f.target->add_export(spec(), f.into<ExportInfo>(second));
+    f.wait(second);
+    CHECK(second == EEXIST); // also while it is not open yet
+    f.target->remove_export("a", f.into<void>(removed));
+    f.wait(removed);
+    f.wait(first);
+    CHECK((first == ECANCELED || first == 0)); // by whether the file was opened before
+    CHECK(f.target->names().empty());
+    CHECK(f.add(spec()) == 0);
+    CHECK(f.target->find_export("a")->size == 8192);
+    ::unlink(path);
+    CHECK(f.add([&] {
+        auto made = spec();
+        made.name = "b";
+        return made;
+    }()) == ENOENT);
 }
