@@ -89,8 +89,8 @@ class Guest:
         words = [
             "console=ttyS0", "loglevel=5", "panic=-1", "oops=panic", "nokaslr",
             "mitigations=off", "tsc=reliable", "clocksource=tsc", "random.trust_cpu=on",
-            # The host may be busy: its pauses are no stalls of the guest.
-            "watchdog_thresh=30", "rcupdate.rcu_cpu_stall_timeout=60",
+            # The host may be busy: its pauses are no stalls of the guest, nor a broken timer.
+            "watchdog_thresh=30", "no_timer_check", "rcupdate.rcu_cpu_stall_timeout=60",
         ]
         if boot.kernel == "debug":
             # Interrupt routing through ACPI takes 100 s under KASAN.
