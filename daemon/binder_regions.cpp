@@ -198,9 +198,10 @@ void Binder::resync(const std::vector<KernelRegion>& regions)
 {
     std::vector<std::string> gone;
     for (const auto& [name, mine] : regions_)
-        if (std::none_of(regions.begin(), regions.end(), [&](const KernelRegion& theirs) {
-                return theirs.region == mine.id && theirs.state != SMCFS_REGION_FAILED;
-            }))
+        if (std::none_of(regions.begin(), regions.end(),
+                         [id = mine.id](const KernelRegion& theirs) {
+                             return theirs.region == id && theirs.state != SMCFS_REGION_FAILED;
+                         }))
             gone.push_back(name);
     for (const auto& name : gone)
         if (const auto found = regions_.find(name); found != regions_.end())

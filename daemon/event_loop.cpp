@@ -111,7 +111,10 @@ Result<std::unique_ptr<EventLoop>> EventLoop::create()
     if (const int result = sd_event_new(&event); result < 0)
         return fail_errno(-result, "sd_event_new");
     std::unique_ptr<EventLoop> loop(new EventLoop(event));
-    loop->remote_->loop_ = loop.get();
+    {
+        const MutexLock lock(loop->remote_->mutex_);
+        loop->remote_->loop_ = loop.get();
+    }
     SMC_TRY(loop->init());
     return loop;
 }
@@ -137,7 +140,7 @@ Result<void> EventLoop::init()
 EventLoop::~EventLoop()
 {
     {
-        const std::lock_guard lock(remote_->mutex_);
+        const MutexLock lock(remote_->mutex_);
         remote_->loop_ = nullptr;
     }
     deferred_.clear();
@@ -201,7 +204,7 @@ void EventLoop::run_deferred()
 void EventLoop::post(Callback callback)
 {
     {
-        const std::lock_guard lock(posted_mutex_);
+        const MutexLock lock(posted_mutex_);
         posted_.push_back(std::move(callback));
     }
     const std::uint64_t one = 1;
@@ -211,7 +214,7 @@ void EventLoop::post(Callback callback)
 
 void EventLoop::Remote::post(Callback callback)
 {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (loop_ != nullptr)
         loop_->post(std::move(callback));
 }
@@ -222,7 +225,7 @@ void EventLoop::drain_posted()
     [[maybe_unused]] const auto got = ::read(posted_event_.get(), &count, sizeof count);
     std::vector<Callback> batch;
     {
-        const std::lock_guard lock(posted_mutex_);
+        const MutexLock lock(posted_mutex_);
         batch.swap(posted_);
     }
     for (auto& callback : batch)

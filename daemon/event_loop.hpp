@@ -17,10 +17,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "core/fd.hpp"
+#include "core/mutex.hpp"
 #include "core/result.hpp"
 
 struct sd_event;
@@ -88,8 +88,8 @@ public:
 
     private:
         friend class EventLoop;
-        std::mutex mutex_;
-        EventLoop* loop_ = nullptr; // [mutex_] null once the loop has gone
+        Mutex mutex_;
+        EventLoop* loop_ SMC_GUARDED_BY(mutex_) = nullptr; // null once the loop has gone
     };
     std::shared_ptr<Remote> remote() { return remote_; } // shared with those threads
 
@@ -112,8 +112,8 @@ private:
     std::deque<Callback> deferred_;
     Source deferred_source_;
 
-    std::mutex posted_mutex_; // guards posted_, the only state that other threads touch
-    std::vector<Callback> posted_;
+    Mutex posted_mutex_;
+    std::vector<Callback> posted_ SMC_GUARDED_BY(posted_mutex_); // all that other threads touch
     Fd posted_event_;
     Source posted_source_;
     std::shared_ptr<Remote> remote_ = std::make_shared<Remote>();

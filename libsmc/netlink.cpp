@@ -98,7 +98,7 @@ int on_error(sockaddr_nl*, nlmsgerr* err, void* arg)
     return NL_STOP;
 }
 
-tl::unexpected<Error> netlink_failed(int nl_error, std::string what)
+tl::unexpected<Error> netlink_failed(int nl_error, const std::string& what)
 {
     switch (-nl_error) {
     case NLE_AGAIN:

@@ -3,12 +3,12 @@
 #include <netdb.h>
 
 #include <deque>
-#include <mutex>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "control/tcp.hpp"
+#include "core/mutex.hpp"
 
 namespace smc {
 
@@ -19,10 +19,10 @@ struct Resolver::State {
         Done done;
     };
 
-    std::mutex mutex;
-    EventLoop* loop = nullptr; // [mutex] null once the Resolver has gone
-    std::deque<Job> waiting;   // [mutex]
-    unsigned threads = 0;      // [mutex]
+    Mutex mutex;
+    EventLoop* loop SMC_GUARDED_BY(mutex) = nullptr; // null once the Resolver has gone
+    std::deque<Job> waiting SMC_GUARDED_BY(mutex);
+    unsigned threads SMC_GUARDED_BY(mutex) = 0;
     // Expires with the Resolver; used on the loop's thread alone.
     std::shared_ptr<int> alive = std::make_shared<int>(0);
 };
@@ -66,7 +66,7 @@ Resolver::Resolver(EventLoop& loop) : state_(std::make_shared<State>())
 
 Resolver::~Resolver()
 {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->loop = nullptr;
     state_->waiting.clear();
     state_->alive.reset();
@@ -74,7 +74,7 @@ Resolver::~Resolver()
 
 void Resolver::resolve(const std::string& host, std::uint16_t port, Done done)
 {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     if (auto numeric = parse_address(host, port)) {
         state_->loop->defer(
             [done = std::move(done), address = *numeric, alive = std::weak_ptr(state_->alive)] {
@@ -96,7 +96,7 @@ void Resolver::resolve(const std::string& host, std::uint16_t port, Done done)
         return;
     ++state_->threads;
     std::thread([state = state_] {
-        std::unique_lock guard(state->mutex);
+        MutexLock guard(state->mutex);
         while (!state->waiting.empty()) {
             auto job = std::move(state->waiting.front());
             state->waiting.pop_front();
