@@ -370,8 +370,8 @@ static void direct_update_folio(struct folio *folio, loff_t pos, const void *fro
 }
 
 /*
- * Makes shadow pages that are present hold the bytes. @sent: the target has them, too: until then they
- * are changes like any other.
+ * Makes shadow pages that are present hold the bytes. @sent: the target has them, too: until then
+ * they are changes like any other.
  */
 static int direct_update_shadow(struct inode *inode, struct smcfs_direct *direct, loff_t pos,
 				size_t length, bool sent)
@@ -385,14 +385,15 @@ static int direct_update_shadow(struct inode *inode, struct smcfs_direct *direct
 		part = min_t(size_t, part, PAGE_SIZE - offset_in_page(done));
 		folio = __filemap_get_folio(inode->i_mapping, (pos + done) >> PAGE_SHIFT, 0, 0);
 		if (!IS_ERR(folio)) {
+			u8 *from = page_address(direct->pages[done >> PAGE_SHIFT]);
+
 			if (folio_lock_killable(folio)) {
 				folio_put(folio);
 				return -EINTR;
 			}
 			if (folio->mapping == inode->i_mapping && folio_test_uptodate(folio))
-				direct_update_folio(folio, pos + done,
-						    page_address(direct->pages[done >> PAGE_SHIFT]) +
-						    offset_in_page(done), part, sent);
+				direct_update_folio(folio, pos + done, from + offset_in_page(done),
+						    part, sent);
 			folio_unlock(folio);
 			folio_put(folio);
 		}

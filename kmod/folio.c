@@ -130,9 +130,9 @@ bool smcfs_folio_held(struct folio *folio)
 }
 
 /*
- * ->release_folio: the folio is locked and about to leave the page cache; or it stays, if the caller
- * then finds that somebody holds it. A clean folio with bits set was held when it was last sent:
- * whoever does may yet store to it, and what that changed is only known by the twin.
+ * ->release_folio: the folio is locked and about to leave the page cache; or it stays, if the
+ * caller then finds that somebody holds it. A clean folio with bits set was held when it was last
+ * sent: whoever does may yet store to it, and what that changed is only known by the twin.
  */
 bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
 {

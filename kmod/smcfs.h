@@ -343,7 +343,7 @@ struct smcfs_region {
 
 	u8			cto;		/* [lock] reads without: READ_ONCE; close-to-open */
 	u32			flush_after_ms;	/* [lock] reads without: READ_ONCE */
-	u8			writers;	/* READ_ONCE: enum smcfs_writers; changes with no page */
+	u8			writers;	/* READ_ONCE: enum smcfs_writers */
 	u32			merge_unit;	/* [lock] reads: READ_ONCE; bytes, a power of two */
 	enum smcfs_origin	cto_origin;	/* [lock] */
 	enum smcfs_origin	flush_after_origin;	/* [lock] */
@@ -400,7 +400,7 @@ void smcfs_region_exit(void);
 
 /* ------------------------------------------------------------------ folios (folio.c) */
 
-#define SMCFS_FOLIO_PAGES_MAX	(1U << SMCFS_FOLIO_ORDER_MAX)
+#define SMCFS_FOLIO_PAGES_MAX	BIT(SMCFS_FOLIO_ORDER_MAX)
 
 /* A page of a merge region that was written. */
 struct smcfs_page {
@@ -410,7 +410,7 @@ struct smcfs_page {
 	 * lock, with the dirty bit clear]
 	 */
 	struct page	*twin;
-	unsigned long	*forced;	/* [lock] one bit a byte: sent, changed or not; may be NULL */
+	unsigned long	*forced;	/* [lock] or NULL; a bit a byte: sent, changed or not */
 	bool		all;		/* [lock] every byte is */
 };
 
@@ -514,7 +514,7 @@ extern const struct address_space_operations smcfs_aops;
 struct smcfs_wb {
 	struct list_head	link;		/* [region->lock] wb_inflight, by ticket */
 	u64			ticket;		/* [const] */
-	u64			posted_ns;	/* WRITE_ONCE, ktime of the first transfer; 0: none yet */
+	u64			posted_ns;	/* WRITE_ONCE, ktime of the first transfer, or 0 */
 	bool			done;		/* [region->lock] */
 	bool			failed;		/* WRITE_ONCE, before done */
 	bool			merge;		/* [const] staging pages are sent, else folios */
@@ -556,7 +556,7 @@ int smcfs_acquire(struct file *file, loff_t start, loff_t end);
  * ones. 0, -EBUSY, -EINTR.
  */
 int smcfs_drop_clean(struct file *file, loff_t start, loff_t end);
-/* Flush, then drop all pages of a region that nobody writes to. 0, -EIO, -EBUSY: some are held, -EINTR. */
+/* Flush, then drop all pages of a region that nobody writes to. 0, -EIO, -EBUSY (held), -EINTR. */
 int smcfs_drop_all(struct inode *inode);
 u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag);
 

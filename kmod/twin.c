@@ -11,7 +11,7 @@
  * table, whose copy then already holds them.
  *
  *	page_mkwrite --> twin = shadow ---.
- *	                                   >-- dirty bit --> issue: stage = shadow, compare with twin
+ *	                                   >-- dirty bit --> issue: stage it, compare with twin
  *	write(2) -----> forced bytes -----'                    |            |
  *	                                        acknowledged: twin = stage  failed: dirty again,
  *	                                        (none if clean by then)     the twin stays

@@ -60,18 +60,18 @@ struct smcfs_cm_private {
  *	SMCFS_CMD_EVENT_SESSION with state LIVE or DEAD.
  * @SMCFS_CMD_SESSION_DEL: SESSION_ID: destroy the QPs; EVENT_SESSION DEAD says it is done.
  * @SMCFS_CMD_REGION_ATTACH: NODE, NAME, SESSION_ID, GENERATION, SIZE, MODE, UID, GID, WRITERS,
- *	FLAGS, [MERGE_UNIT], EXTENTS: bind a name to a grant. For a name that is attached with the same
- *	generation this replaces session and extents (rebind, DEGRADED -> ACTIVE); with another
+ *	FLAGS, [MERGE_UNIT], EXTENTS: bind a name to a grant. For a name that is attached with the
+ *	same generation this replaces session and extents (rebind, DEGRADED -> ACTIVE); with another
  *	generation the old region is revoked first. The reply carries REGION_ID.
  * @SMCFS_CMD_BIND_FAIL: NODE, NAME, ERRNO: no such grant. EISDIR: the name is a prefix of names.
  * @SMCFS_CMD_REGION_DETACH: REGION_ID, [FLAGS SMCFS_DETACH_FORCE]: flush and forget. -EBUSY while
  *	open or mapped; -EIO when dirty pages could not be sent (nothing is lost). With FORCE dirty
  *	pages are discarded, open files turn to EIO; the reply carries DISCARDED_BYTES.
  * @SMCFS_CMD_REGION_REVOKE: REGION_ID: the memory is gone for good; as DETACH with FORCE.
- * @SMCFS_CMD_REGION_SET: REGION_ID and any of CTO, FLUSH_AFTER_MS, MERGE_UNIT, WRITERS, [ORIGIN]: change
- *	a live region, all or nothing. What has a higher origin already keeps its value, without an
- *	error. WRITERS: -EBUSY while it is open for writing or has pages that are in use; -EPERM:
- *	merge where the exporter asks for exclusive.
+ * @SMCFS_CMD_REGION_SET: REGION_ID and any of CTO, FLUSH_AFTER_MS, MERGE_UNIT, WRITERS, [ORIGIN]:
+ *	change a live region, all or nothing. What has a higher origin already keeps its value,
+ *	without an error. WRITERS: -EBUSY while it is open for writing or has pages that are in
+ *	use; -EPERM: merge where the exporter asks for exclusive.
  * @SMCFS_CMD_WRITER_RESULT: REGION_ID, ERRNO (0: granted): answer to UPCALL_WRITER.
  * @SMCFS_CMD_LIST_RESULT: COOKIE, ERRNO, NAMES: answer to UPCALL_LIST.
  *

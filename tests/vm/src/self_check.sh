@@ -50,7 +50,8 @@ must 0 "barrier-race" "$bin/barrier-race" --region "$dir/race" --target "file:$d
 must 1 "barrier-race finds a lost store" "$bin/barrier-race" --region "$dir/race" \
 	--target "file:$dir/race" --barriers 50 --break
 
-# Three writers of one file at a time, of which one may lose a store.
+# Three writers of one file at a time, of which one may lose a store. Called by must.
+# shellcheck disable=SC2317
 writers() { # writers [OPTION]
 	fresh merge 256K
 	"$bin/merge-writer" "$dir/merge" --parts 3 --part 0 --ops 3000 &
