@@ -24,6 +24,25 @@
 #define SMCFS_DIRECT_PAGES	32
 
 /*
+ * May somebody who holds a reference yet write to this folio? It is locked, clean and unmapped. A
+ * fresh page has one more while it is in some CPU's list of pages on their way to the LRU, which
+ * is as long as its LRU flag is clear: that is set before the list's reference goes. (Whoever
+ * isolates a page has a reference before the flag falls.)
+ */
+static bool drop_is_held(struct folio *folio)
+{
+	/* The page cache, the bitmap, our batch. */
+	int own = folio_nr_pages(folio) + !!folio_test_private(folio) + 1;
+	bool listed = !folio_test_lru(folio);
+	int refs;
+
+	smp_rmb();	/* pairs with the barriers of the LRU lock, here and below */
+	refs = folio_ref_count(folio);
+	smp_rmb();	/* see above */
+	return refs > own + (listed && !folio_test_lru(folio));
+}
+
+/*
  * @folio is locked, and held by the caller's batch. @send: stores that came since the flush are
  * sent where they keep what others changed from being seen.
  * Return: 0: it is out of the page cache, or need not be; -EAGAIN; -EINTR.
@@ -38,6 +57,9 @@ static int drop_folio(struct address_space *mapping, struct folio *folio, bool s
 		return 0;
 	if (folio_test_writeback(folio))
 		return -EAGAIN;
+	/* Ours to keep, as below: spare its next store a fault. */
+	if (!send && folio_test_dirty(folio))
+		return folio_test_large(folio) || folio_maybe_dma_pinned(folio) ? -EAGAIN : 0;
 	if (folio_mapped(folio))
 		unmap_mapping_pages(mapping, folio->index, nr, false);
 	if (folio_test_dirty(folio)) {
@@ -55,11 +77,52 @@ static int drop_folio(struct address_space *mapping, struct folio *folio, bool s
 		if (err)
 			return err == -EINTR ? err : -EAGAIN;
 	}
-	/* The page cache, the bitmap, our batch; more is somebody who may yet write to the page. */
-	if (folio_ref_count(folio) > nr + !!folio_test_private(folio) + 1)
+	if (drop_is_held(folio))
 		return -EAGAIN;
 	generic_error_remove_folio(mapping, folio);
 	return 0;
+}
+
+/* As drop_folio(), not locked. Counts in *@busy if it stays. Return: 0 or, if @killable, -EINTR. */
+static int drop_one(struct address_space *mapping, struct folio *folio, bool send, bool killable,
+		    long *busy)
+{
+	int err = killable ? folio_lock_killable(folio) : 0;
+
+	if (err)
+		return -EINTR;
+	if (!killable)
+		folio_lock(folio);
+	err = drop_folio(mapping, folio, send);
+	folio_unlock(folio);
+	if (err != -EAGAIN)
+		return err;
+	++*busy;
+	return 0;
+}
+
+/*
+ * As drop_one(), of a folio that was seen in write-back. Who publishes into it in a loop would not
+ * leave it to us for a moment: he has to wait until it is dropped.
+ */
+static int drop_flying(struct address_space *mapping, struct folio *folio, bool send, bool killable,
+		       long *busy)
+{
+	struct mutex *words = smcfs_word_lock(smcfs_i(mapping->host)->region, folio->index);
+	int err = 0;
+
+	if (!killable)
+		mutex_lock(words);
+	else if (mutex_lock_killable(words))
+		return -EINTR;
+	if (killable)
+		err = folio_wait_writeback_killable(folio);
+	else
+		folio_wait_writeback(folio);
+	if (!err)
+		err = drop_one(mapping, folio, send, killable, busy);
+	mutex_unlock(words);
+	return err;
 }
 
 /* Return: number of folios that could not be dropped, or, if @killable, -EINTR. */
@@ -67,6 +130,7 @@ static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end
 		       bool killable)
 {
 	struct folio_batch batch;
+	struct folio *folio;
 	unsigned int i;
 	long busy = 0;
 	int err = 0;
@@ -74,18 +138,11 @@ static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end
 	folio_batch_init(&batch);
 	while (!err && filemap_get_folios(mapping, &index, end, &batch)) {
 		for (i = 0; i < folio_batch_count(&batch) && !err; i++) {
-			if (killable)
-				err = folio_lock_killable(batch.folios[i]);
+			folio = batch.folios[i];
+			if (send && folio_test_writeback(folio))
+				err = drop_flying(mapping, folio, send, killable, &busy);
 			else
-				folio_lock(batch.folios[i]);
-			if (err)
-				break;
-			err = drop_folio(mapping, batch.folios[i], send);
-			folio_unlock(batch.folios[i]);
-			if (err == -EAGAIN) {
-				busy++;
-				err = 0;
-			}
+				err = drop_one(mapping, folio, send, killable, &busy);
 		}
 		folio_batch_release(&batch);
 		cond_resched();
@@ -116,7 +173,7 @@ static int drop_locked(struct file *file, loff_t start, loff_t end, bool flush)
 		if (busy <= 0)
 			return busy;
 		/*
-		 * Most often a CPU's list of pages on their way to the LRU holds the reference; the
+		 * Most often a CPU's list of pages that move in the LRU holds the reference; the
 		 * generic DONTNEED empties these lists when it meets a page that it cannot drop.
 		 */
 		generic_fadvise(file, start, end == LLONG_MAX ? 0 : end - start + 1,
@@ -136,6 +193,15 @@ static int drop(struct file *file, loff_t start, loff_t end, bool flush)
 	err = drop_locked(file, start, end, flush);
 	mutex_unlock(&region->drop_lock);
 	return err;
+}
+
+void smcfs_drop_stale(struct inode *inode)
+{
+	struct smcfs_region *region = smcfs_i(inode)->region;
+
+	mutex_lock(&region->drop_lock);
+	drop_range(inode->i_mapping, 0, ULONG_MAX, false, false);
+	mutex_unlock(&region->drop_lock);
 }
 
 int smcfs_drop_clean(struct file *file, loff_t start, loff_t end)
