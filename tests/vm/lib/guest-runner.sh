@@ -18,10 +18,16 @@ set +a
 scan_for_leaks() {
 	local file=/sys/kernel/debug/kmemleak
 	[ -e $file ] || return 0
-	echo scan >$file
+	echo scan >$file || echo "smc checker off: kmemleak" >/dev/kmsg
 	sleep 5.5
 	echo scan >$file
 	cat $file
+}
+
+# Lockdep stops at its first report, and when its tables are full: silence would prove nothing.
+lockdep_is_on() {
+	local file=/proc/lockdep_stats
+	[ ! -e $file ] || grep -q 'debug_locks: *1$' $file || echo "smc checker off: lockdep" >/dev/kmsg
 }
 
 run_script() { # run_script PATH NONCE
@@ -62,6 +68,7 @@ while next=$(vm_call next); do
 	shell) interactive_shell ;;
 	halt)
 		scan_for_leaks
+		lockdep_is_on
 		vm_call halted >/dev/null
 		break
 		;;

@@ -23,7 +23,10 @@ REPORTS = re.compile("|".join((
     r"scheduling while atomic", r"sleeping function called", r"Call Trace",
     r"list_(?:add|del) corruption", r"page allocation failure", r"invoked oom-killer",
     r"ODEBUG:", r"DEBUG_LOCKS_WARN_ON", r"stack guard page", r"unable to handle",
-    r"Unable to handle",
+    r"Unable to handle", r"non-static key",
+    # A checker that gave up sees nothing more.
+    r"kmemleak: (?:Cannot|Memory pool empty|Kernel memory leak detector disabled)",
+    r"smc checker off:",
 )))
 # Printed by the runner when the debug kernel's leak scan found something.
 LEAK = re.compile(r"^unreferenced object 0x")
