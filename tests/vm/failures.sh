@@ -297,6 +297,37 @@ load_region() {
 		[ "$(grep -o 'after [0-9]*' "/tmp/load.$1" | cut -d' ' -f2)" -le "$CALL_MS" ]
 }
 
+# The client's RDMA device goes while requests are posted, and comes back. Without the daemon: it
+# has the device open, soft-RoCE waits until every program has closed it, and tells nobody.
+device_removed_under_load() {
+	local i pids=()
+	if [ "$NODE" = client ]; then
+		probe_open a
+		p a "open rw /smc/target/guarded"
+		p a "map rw shared 0 0"
+		p a "load 524288 4096"
+		for i in 0 1 2; do
+			load_region "$i" &
+			pids+=($!)
+		done
+		for i in 0 1 2; do eventually 60 grep -q '^ok fsync' "/tmp/load.$i"; done
+		kill_daemon
+		check timeout 60 rdma link delete rxe0
+		for i in "${pids[@]}"; do check wait "$i"; done
+		rm -f /tmp/load.{0,1,2}
+		p a "store 524288 4096 60"
+		p a "within $CALL_MS ! EIO fsync"
+		check rdma link add rxe0 type rxe netdev eth0
+		check start_daemon
+		eventually 60 region_is guarded active
+		p a "fsync"
+		probe_close a
+	fi
+	barrier ended
+	on target probe_script "open r /dev/shm/guarded" "pexpect $((GUARD + 524288)) 4096 60"
+	on target check_guards
+}
+
 # The client's own daemon dies: open regions work on; another daemon takes over.
 client_daemon_killed() {
 	if [ "$NODE" = client ]; then
@@ -379,6 +410,7 @@ case_ "a forced detach discards and counts" detach_by_force
 case_ "a frozen target fails calls in time, and is used again afterwards" target_frozen
 case_ "an old mapping never touches memory of another generation" target_daemon_killed
 case_ "nothing hangs when the target's daemon restarts under load" target_daemon_restarts_under_load
+case_ "the RDMA device of the client goes under load, and comes back" device_removed_under_load
 case_ "open regions work on without the client's daemon" client_daemon_killed
 case_ "unexport revokes: memory is out of reach when it returns" unexport_revokes
 case_ "everything is put away, and the module unloads" product_stop
