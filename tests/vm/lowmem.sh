@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 # shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
-# vm: mem=400 mtu=9000 kernels=6.1,6.12 timeout=1200
+# vm: mem=400 mtu=9000 kernels=6.1 timeout=1200
 #
 #     client (400 MB): a program holds half of the memory, another dirties a region
 #
 # Claim: with little memory write-back makes progress: nobody is killed, nothing stalls.
+# Not on 6.12: soft-RoCE there makes an error of the queue pair of a packet that it has no memory for,
+# the session is lost, and loads and stores fail meanwhile.
 . "$SMC_ROOT/tests/vm/lib-product.sh"
 
 DIRTY_MB=96
