@@ -142,10 +142,12 @@ check_equal() {
 	[ "$2" = "$3" ] || fail "$1: got '$2', wanted '$3'"
 }
 
-# eventually SECONDS COMMAND...: repeat until it succeeds, at most so long.
+# eventually SECONDS COMMAND...: repeat until it succeeds, at most so long, and four times that
+# on the debug kernel.
 eventually() {
 	local seconds=$1 end
 	shift
+	[ "$KERNEL" != debug ] || seconds=$((seconds * 4))
 	end=$((SECONDS + seconds))
 	until "$@" >/run/vm/eventually.$BASHPID 2>&1; do
 		if [ $SECONDS -ge $end ]; then

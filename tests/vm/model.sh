@@ -15,7 +15,9 @@
 # fetching all of it again. The rest in more than a command of any kind covers.
 SMALL=$((1024 * 1024 + 1234))
 LARGE=$((8 * 1024 * 1024 + 1234))
-OPS=${OPS:-$((SOAK ? 10000000 : 100000))}
+OPS_SHORT=100000 OPS_LONG=10000000
+[ "$KERNEL" != debug ] || OPS_SHORT=2000 OPS_LONG=100000
+OPS=${OPS:-$((SOAK ? OPS_LONG : OPS_SHORT))}
 LARGE_OPS=$((OPS / 25))
 
 model_run() { # model_run SIZE OPTIONS...
@@ -25,10 +27,11 @@ model_run() { # model_run SIZE OPTIONS...
 	on target serve_memory model
 	barrier served
 	if [ "$NODE" = client ]; then
-		modprobe brd rd_nr=1 rd_size=4096
+		# Built into the debug kernel.
+		[ -b /dev/ram0 ] || modprobe brd rd_nr=1 rd_size=4096
 		check model --region /smc/target/model --target "tcp:target:$TARGET_PORT" \
 			--scratch /dev/ram0 --direct --system "$@"
-		rmmod brd
+		! grep -q '^brd ' /proc/modules || rmmod brd
 		echo "fetched $(counter target:model fetch_bytes) bytes," \
 			"flushed $(counter target:model flush_bytes)"
 	fi
