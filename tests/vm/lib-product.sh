@@ -194,5 +194,13 @@ probe_close() {
 	exec {out}<&-
 }
 
-# probe_script LINE...: all lines in a process that then ends.
-probe_script() { printf '%s\n' "$@" | probe; }
+# probe_script LINE...: all lines in a process that then ends. Its last words are why a case failed.
+probe_script() {
+	local rc=0 output=/run/vm/probe.$BASHPID
+	printf '%s\n' "$@" | probe >"$output" || rc=$?
+	cat "$output"
+	# shellcheck disable=SC2034 # lib.sh reports it
+	[ $rc -eq 0 ] || CASE_STEP="probe: $(tail -n 1 "$output")"
+	rm -f "$output"
+	return $rc
+}

@@ -156,6 +156,7 @@ eventually() {
 		fi
 		sleep 0.1
 	done
+	CASE_STEP= # of a try that failed
 }
 
 # --- the life of a script ----------------------------------------------------------------

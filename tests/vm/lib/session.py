@@ -135,6 +135,16 @@ class Session:
                 lines = guest.log.read_text(errors="replace").splitlines()
                 self._report.detail(lines[-TAIL_LINES:])
 
+    def _print_case(self, guest: Guest) -> None:
+        """What a node printed since the case began, as far as it has come to the log."""
+        if not guest.log.exists():
+            return
+        assert self._script
+        log = guest.log.read_text(errors="replace")
+        start = max(log.rfind(f"smc case: {self._script.name}: {self._case}"), 0)
+        self._report.line(f"the end of this case in {guest.log}:")
+        self._report.detail(log[start:].splitlines()[-TAIL_LINES:])
+
     def _scan_logs(self) -> None:
         allow = {script.name: script.allow for script in self._done}
         for guest in self._guests:
@@ -291,6 +301,8 @@ class Session:
         if int(code) and self._case_verdict is None:
             # What the other nodes report after this is its consequence.
             self._case_verdict = (int(code), f"{guest.name}: {reason}")
+            if int(code) != EXIT_SKIP:
+                self._print_case(guest)
             self._fail_waits(self._vain())
         if self._meet(guest, request, "case-end"):
             self._close_case()

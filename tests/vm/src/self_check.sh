@@ -32,15 +32,18 @@ fresh() { truncate -s 0 "$dir/$1" && truncate -s "$2" "$dir/$1"; }
 
 fresh region $((1024 * 1024 + 1234))
 fresh scratch 1M
-# Without --scratch: a file system on a disk may lose what O_DIRECT reads into a mapping of its file
-# while it writes the pages back. In guests the model does it on regions.
-model=("$bin/model" --local "$dir/region")
+model=("$bin/model" --local "$dir/region" --scratch "$dir/scratch")
 for seed in 1 2 3; do
 	must 0 "model, seed $seed" "${model[@]}" --seed "$seed" --ops 4000
 done
+# Where the kernel places a mapping differs from run to run; in one of four its buffer would go into
+# a hole that it made.
+for run in 1 2 3 4 5; do
+	must 0 "model, addresses $run" "${model[@]}" --seed 2 --ops 1530
+done
 must 0 "model with O_DIRECT" "${model[@]}" --seed 4 --ops 3000 --direct
 for kind in store barrier clobber; do
-	must 1 "model finds a broken $kind" "${model[@]}" --scratch "$dir/scratch" --seed 5 --ops 4000 --break "$kind"
+	must 1 "model finds a broken $kind" "${model[@]}" --seed 5 --ops 4000 --break "$kind"
 done
 must 2 "model refuses an unknown target" \
 	"$bin/model" --region "$dir/region" --target "nfs:$dir/region"

@@ -212,6 +212,8 @@ std::string Agent::move_mapping(const Command& c)
 
 std::string Agent::make_hole(const Command& c)
 {
+    // Now, or the kernel may place the buffer into the hole, where the mapping comes back.
+    scratch_buffer(c.range.length + 1);
     if (munmap(at(c), page_up(c.range.length)) < 0)
         return failed("munmap");
     // What was dirty in the hole is still there, for read(2) and for the other mapping.
