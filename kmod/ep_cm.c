@@ -23,6 +23,11 @@
 #define CM_ACK_TIMEOUT		16
 /* So often: with the timeout above 2 s of silence, if the request timeout allows. */
 #define CM_RETRY_COUNT		7
+/*
+ * The core misses a neighbour's answer that comes between its question and its note of who asked. It
+ * looks again when its time is up, so it gets little, and again.
+ */
+#define CM_RESOLVE_TRY_MS	200
 /* 7 would mean for ever. Nothing is received, so the target never is "not ready". */
 #define CM_RNR_RETRY_COUNT	3
 /* RDMA READs on their way at a time; more gain nothing with requests of this size. */
@@ -132,9 +137,13 @@ static int cm_resolve_addr(struct smcfs_ep *ep, unsigned long deadline)
 
 	if (params->src.ss_family != AF_UNSPEC)
 		src = (struct sockaddr *)&params->src;
-	err = rdma_resolve_addr(ep->cm_id, src, (struct sockaddr *)&params->dst,
-				cm_left_ms(deadline));
-	return err ?: cm_wait(ep, deadline);
+	do {
+		ep->cm_err = 0;
+		err = rdma_resolve_addr(ep->cm_id, src, (struct sockaddr *)&params->dst,
+					min(cm_left_ms(deadline), CM_RESOLVE_TRY_MS));
+		err = err ?: cm_wait(ep, deadline);
+	} while (err == -ETIMEDOUT && time_before(jiffies, deadline));
+	return err;
 }
 
 static int cm_resolve_route(struct smcfs_ep *ep, unsigned long deadline)
