@@ -216,6 +216,7 @@ void Binder::kernel_gone()
     releasing_.clear();
     owed_.clear();
     owed_writers_.clear();
+    failure_.reset(); // it may have been the kernel's that went
     for (const auto& [name, bind] : pending)
         for (const auto& waiter : bind.waiters)
             waiter(fail(ENODEV, "the kernel module smcfs is not connected: modprobe smcfs"));

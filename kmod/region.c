@@ -6,7 +6,7 @@
  * Owns: the table of regions, their states, the writing right, the deferred flush.
  *
  *	BINDING -> ACTIVE <-> DEGRADED		lookup; grant; session lost, rebound
- *	BINDING -> FAILED			no grant; forgotten after a while
+ *	BINDING -> FAILED			no grant; what the daemon said is kept for a while
  *	ACTIVE, DEGRADED -> DETACHING -> FAILED	detach (back if dirty pages could not be sent)
  *	ACTIVE, DEGRADED -> FAILED		revoked, or another generation took the name
  *
@@ -24,7 +24,7 @@
 #include "smcfs.h"
 #include "trace.h"
 
-#define SMCFS_BIND_CACHE_MS	5000	/* a failed bind is not tried again so soon */
+#define SMCFS_BIND_CACHE_MS	5000	/* what the daemon refused is not asked again so soon */
 #define SMCFS_BIND_CACHE_MAX	1024	/* names; more are not remembered */
 #define SMCFS_FLUSH_AFTER_MS	100
 
@@ -268,23 +268,39 @@ static void region_expire_work(struct work_struct *work)
 	mutex_unlock(&smcfs_regions.lock);
 }
 
-/* @region is in the table, in state BINDING. */
-static void region_fail_bind_locked(struct smcfs_region *region, int err)
+/*
+ * @region is in the table. @remember: the daemon decided so, by its answer or by giving none. What
+ * went wrong on the way to it says nothing about the name, so whoever comes next asks anew.
+ * Return: false: it is not being bound (any more).
+ */
+static bool region_fail_bind_locked(struct smcfs_region *region, int err, bool remember)
 {
+	lockdep_assert_held(&smcfs_regions.lock);
+	if (READ_ONCE(region->state) != SMCFS_REGION_BINDING)
+		return false;
 	spin_lock_bh(&region->lock);
 	region->is_prefix = err == -EISDIR;
 	region->expires = jiffies + msecs_to_jiffies(SMCFS_BIND_CACHE_MS);
 	spin_unlock_bh(&region->lock);
 	if (!region_set_state(region, SMCFS_REGION_FAILED, err, "bind failed"))
-		return;
+		return false;
 	/* Directories are at most as many as the target's exports, and are needed to find these. */
-	if (err != -EISDIR && smcfs_regions.nr_failed >= SMCFS_BIND_CACHE_MAX) {
+	if (!remember ||
+	    (err != -EISDIR && smcfs_regions.nr_failed >= SMCFS_BIND_CACHE_MAX))
 		region_unhash_locked(region);
-		return;
-	}
-	if (!smcfs_regions.nr_failed++)
+	else if (!smcfs_regions.nr_failed++)
 		mod_delayed_work(smcfs_wq, &smcfs_regions.expire,
 				 msecs_to_jiffies(SMCFS_BIND_CACHE_MS));
+	return true;
+}
+
+/* The caller has a reference, and so this very region: the name may be another one's already. */
+static void region_fail_bind(struct smcfs_region *region, int err, bool remember)
+{
+	mutex_lock(&smcfs_regions.lock);
+	if (!hlist_unhashed(&region->hash))
+		region_fail_bind_locked(region, err, remember);
+	mutex_unlock(&smcfs_regions.lock);
 }
 
 /**
@@ -293,8 +309,8 @@ static void region_fail_bind_locked(struct smcfs_region *region, int err)
  * @name: checked by smcfs_name_valid().
  *
  * Context: process; does not wait for the answer.
- * Return: region with a reference, or the remembered error of a bind that failed a moment ago, or
- * -ENOTCONN without a daemon.
+ * Return: region with a reference, or the remembered error of a bind that the daemon refused or did
+ * not answer a moment ago, or -ENOTCONN without a daemon.
  */
 struct smcfs_region *smcfs_region_lookup(struct smcfs_peer *peer, const char *name)
 {
@@ -336,7 +352,7 @@ out:
 	if (created) {
 		err = smcfs_upcall_bind(peer->name, name);
 		if (err)
-			smcfs_region_bind_fail(peer->name, name, err);
+			region_fail_bind(region, err, false);
 	}
 	return region;
 }
@@ -375,7 +391,7 @@ int smcfs_region_wait_bound(struct smcfs_region *region)
 	if (!left) {
 		pr_warn_ratelimited("smcfs: %s:%s: smcfsd gave no answer within %u ms\n",
 				    region->peer->name, region->name, SMCFS_BIND_TIMEOUT_MS);
-		smcfs_region_bind_fail(region->peer->name, region->name, -ETIMEDOUT);
+		region_fail_bind(region, -ETIMEDOUT, true);
 	}
 	spin_lock_bh(&region->lock);
 	if (region->state == SMCFS_REGION_FAILED)
@@ -396,9 +412,7 @@ int smcfs_region_bind_fail(const char *node, const char *name, int err)
 		return -ENOENT;
 	mutex_lock(&smcfs_regions.lock);
 	region = region_peek_locked(peer, name);
-	if (region && READ_ONCE(region->state) == SMCFS_REGION_BINDING)
-		region_fail_bind_locked(region, err);
-	else
+	if (!region || !region_fail_bind_locked(region, err, true))
 		ret = -ENOENT;
 	mutex_unlock(&smcfs_regions.lock);
 	smcfs_peer_put(peer);
@@ -651,8 +665,7 @@ void smcfs_region_session_lost(struct smcfs_session *session)
 
 static void region_lose_daemon(struct smcfs_region *region, void *arg)
 {
-	if (READ_ONCE(region->state) == SMCFS_REGION_BINDING)
-		smcfs_region_bind_fail(region->peer->name, region->name, -ENOTCONN);
+	region_fail_bind(region, -ENOTCONN, false);
 	smcfs_region_writer_result(region->id, -ENOTCONN);
 }
 

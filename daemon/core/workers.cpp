@@ -2,11 +2,14 @@
 // Copyright (c) 2026 The SMC authors
 #include "core/workers.hpp"
 
+#include <pthread.h>
+
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <system_error>
-#include <thread>
+
+#include "core/log.hpp"
+#include "core/result.hpp"
 
 namespace smc {
 
@@ -35,6 +38,29 @@ struct Workers::State {
         if (--threads == 0)
             idle.notify_all();
     }
+
+    // A thread that runs them and that nobody waits for. Not std::thread, which tells of its failure
+    // by an exception.
+    static Result<void> start_thread(const std::shared_ptr<State>& state)
+    {
+        auto argument = std::make_unique<std::shared_ptr<State>>(state);
+        pthread_t thread{};
+        if (const int error = ::pthread_create(&thread, nullptr, thread_main, argument.get());
+            error != 0)
+            return fail_errno(error, "pthread_create");
+        static_cast<void>(argument.release()); // the thread's
+        ::pthread_detach(thread);
+        return {};
+    }
+
+private:
+    static void* thread_main(void* argument) noexcept
+    {
+        const std::unique_ptr<std::shared_ptr<State>> state(
+            static_cast<std::shared_ptr<State>*>(argument));
+        (*state)->run();
+        return nullptr;
+    }
 };
 
 Workers::Workers(unsigned threads_max, std::size_t waiting_max)
@@ -59,16 +85,18 @@ bool Workers::submit(Job job)
             return true;
         state_->threads++;
     }
-    try { // the one report of a failed thread is an exception
-        std::thread([state = state_] { state->run(); }).detach();
-    } catch (const std::system_error&) {
-        std::unique_lock lock(state_->mutex);
-        if (--state_->threads != 0)
+    const auto started = State::start_thread(state_);
+    if (started)
+        return true;
+    log::debug("{}; jobs wait for threads that there are", started.error().what);
+    {
+        const std::lock_guard lock(state_->mutex);
+        if (state_->threads > 1) {
+            state_->threads--;
             return true;
-        state_->threads++;
-        lock.unlock();
-        state_->run();
+        }
     }
+    state_->run();
     return true;
 }
 

@@ -19,6 +19,7 @@ constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr unsigned kRepsMin = 5; // a median of less says little
 constexpr unsigned kRepsMax = 100000;
+constexpr unsigned kSilenceMaxS = 3600;
 
 struct Arguments {
     bool json = false;
@@ -30,6 +31,7 @@ struct Arguments {
     std::string raw;     // address of smcbench serve
     std::string figures; // a file
     std::uint16_t port = kRawPort;
+    unsigned silence_s = 30;
 };
 
 // One line that is written over and over, where somebody watches.
@@ -102,8 +104,9 @@ Result<Figures> raw_figures(const Arguments& args, Progress& progress, std::ostr
     if (args.raw.empty())
         return Figures{};
     auto figures =
-        measure_raw({args.raw, args.port}, [&](const std::string& kind, std::uint64_t bytes) {
-            progress.show("raw " + kind + " " + std::to_string(bytes), 0, 0);
+        measure_raw({args.raw, args.port}, [&](const std::string& kind, std::uint64_t bytes,
+                                               unsigned round, unsigned rounds) {
+            progress.show("raw " + kind + " " + std::to_string(bytes), round, rounds);
         });
     progress.clear();
     if (!figures)
@@ -159,6 +162,16 @@ Result<void> measure(const Arguments& args, std::ostream& out, std::ostream& err
     return {};
 }
 
+Result<void> serve(const Arguments& args, std::ostream& err)
+{
+    RawServer server;
+    server.port = args.port;
+    server.silence = std::chrono::seconds(args.silence_s);
+    server.listening = [&] { err << "smcbench: listening on port " << args.port << std::endl; };
+    server.lost = [&](const Error& error) { err << "smcbench: " << error.what << std::endl; };
+    return serve_raw(server);
+}
+
 } // namespace
 
 int run(const std::vector<std::string>& args, std::ostream& out, std::ostream& err)
@@ -191,6 +204,10 @@ int run(const std::vector<std::string>& args, std::ostream& out, std::ostream& e
     for (auto* verb : {run_verb, serve_verb})
         verb->add_option("--port", arguments.port, "of smcbench serve, default 7452")
             ->check(CLI::Range(1, 65535));
+    serve_verb
+        ->add_option("--silence", arguments.silence_s,
+                     "seconds after which a peer that says nothing is given up, default 30")
+        ->check(CLI::Range(1U, kSilenceMaxS));
     try {
         // CLI11 takes arguments from the back.
         app.parse(std::vector<std::string>{args.rbegin(), args.rend()});
@@ -205,12 +222,7 @@ int run(const std::vector<std::string>& args, std::ostream& out, std::ostream& e
         list(out);
         return 0;
     }
-    const auto done = *serve_verb ? serve_raw(arguments.port,
-                                              [&] {
-                                                  err << "smcbench: listening on port "
-                                                      << arguments.port << std::endl;
-                                              })
-                                  : measure(arguments, out, err);
+    const auto done = *serve_verb ? serve(arguments, err) : measure(arguments, out, err);
     if (!done) {
         err << "smcbench: " << done.error().what << '\n';
         return kExitFailed;

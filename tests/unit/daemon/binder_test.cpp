@@ -75,6 +75,17 @@ TEST_CASE("what an unreachable node was told is remembered for the kernel, not f
     CHECK(world.port.take() == Asked{"link_open"});
 }
 
+TEST_CASE("what failed under a module that is gone is not told to the next one", "[binder]")
+{
+    World world;
+    world.binder.bind_for_kernel("r");
+    world.keeper().on_link_failed({ECONNREFUSED, "refused"});
+    world.binder.kernel_gone();
+    world.port.take();
+    world.binder.bind_for_kernel("r");
+    CHECK(world.port.take() == Asked{"link_open"});
+}
+
 TEST_CASE("a region of the same memory is bound to the new session", "[binder]")
 {
     World world;

@@ -8,14 +8,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <future>
 #include <memory>
 #include <thread>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace smc::test {
 
@@ -23,8 +27,12 @@ namespace {
 
 constexpr int kUpcallMs = 10000; // for a thread to get there, on a busy machine
 constexpr int kSoonMs = 8000;    // well below the 15 s after which the kernel gives an upcall up
+constexpr int kUnansweredMs = 60000; // well above
+constexpr int kSilentMs = 200;       // for what must not come
 constexpr std::uint32_t kDaemonPort = 0x5e55100;
 constexpr int kSamePortRounds = 200;
+constexpr int kLittleRoom = 4096; // of a socket, for a few upcalls
+constexpr int kUpcallsTooMany = 64;
 
 using Names = std::vector<std::string>;
 
@@ -56,9 +64,9 @@ int stat_errno(const std::string& path)
 }
 
 template <typename T>
-bool soon(std::future<T>& result)
+bool soon(std::future<T>& result, int within_ms = kSoonMs)
 {
-    return result.wait_for(std::chrono::milliseconds(kSoonMs)) == std::future_status::ready;
+    return result.wait_for(std::chrono::milliseconds(within_ms)) == std::future_status::ready;
 }
 
 // The next upcall, of the kind that is expected.
@@ -68,6 +76,28 @@ std::optional<Received> upcall(Socket& socket, int command)
     if (message && message->cmd != command)
         return std::nullopt;
     return message;
+}
+
+// Somebody looks at the name: the kernel asks, whatever it was told before, and takes the answer.
+int expect_asked(World& world, Socket& daemon, const std::string& directory,
+                 const std::string& name)
+{
+    auto result = std::async(std::launch::async, stat_errno, directory + "/" + name);
+    std::optional<Received> ask = upcall(daemon, SMCFS_CMD_UPCALL_BIND);
+    int failed =
+        expect("UPCALL_BIND of " + name, ask.has_value() && ask->text(SMCFS_A_NAME) == name);
+    failed += expect("REGION_ATTACH of " + name, daemon.ask(world.attach(name)), 0);
+    return failed + expect("stat of " + name, soon(result) && result.get() == 0);
+}
+
+// Somebody looks at the name: the kernel knows the answer.
+int expect_remembered(Socket& daemon, const std::string& directory, const std::string& name,
+                      int wanted_errno)
+{
+    auto result = std::async(std::launch::async, stat_errno, directory + "/" + name);
+    int failed = expect("no upcall of " + name, !daemon.wait(kSilentMs).has_value());
+    return failed +
+           expect("the same error of " + name, soon(result) && result.get() == wanted_errno);
 }
 
 bool present(World& world)
@@ -130,12 +160,70 @@ int check_bind(World& world, Socket& daemon, const std::string& directory)
                      0);
     failed += expect("stat of a name that is not exported is ENOENT",
                      soon(result) && result.get() == ENOENT);
+    failed += expect_remembered(daemon, directory, "wanted", ENOENT);
 
     auto bound = std::async(std::launch::async, stat_errno, directory + "/bound");
     ask = upcall(daemon, SMCFS_CMD_UPCALL_BIND);
     failed += expect("UPCALL_BIND", ask.has_value());
     failed += expect("REGION_ATTACH as an answer", daemon.ask(world.attach("bound", 12345)), 0);
     return failed + expect("stat of a bound region", soon(bound) && bound.get() == 0);
+}
+
+// A process that looks at the name; it does nothing else, since threads of this one hold locks.
+pid_t start_stat(const std::string& path)
+{
+    pid_t child = fork();
+    if (child < 0)
+        die("fork", errno);
+    if (child == 0) {
+        struct stat st;
+        _exit(stat(path.c_str(), &st) ? errno : 0);
+    }
+    return child;
+}
+
+// Who is killed while it waits leaves the question, and the next one gets the answer.
+int check_interrupted(World& world, Socket& daemon, const std::string& directory)
+{
+    pid_t child = start_stat(directory + "/interrupted");
+    int failed = expect("UPCALL_BIND", upcall(daemon, SMCFS_CMD_UPCALL_BIND).has_value());
+    int status = 0;
+    kill(child, SIGKILL);
+    failed += expect("who waits can be killed",
+                     waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+    auto result = std::async(std::launch::async, stat_errno, directory + "/interrupted");
+    failed += expect("the next one waits for the same answer", !soon(result, kSilentMs));
+    failed += expect("REGION_ATTACH", daemon.ask(world.attach("interrupted")), 0);
+    return failed + expect("and gets it", soon(result) && result.get() == 0);
+}
+
+// A daemon that does not read: what it was not even asked is asked when it does.
+int check_full_queue(World& world, Socket& daemon, const std::string& directory)
+{
+    std::string name;
+    daemon.set_room(kLittleRoom);
+    for (int i = 0; i < kUpcallsTooMany; i++) {
+        name = "full-" + std::to_string(i);
+        Fd fd(open((directory + "/" + name).c_str(), O_PATH | O_CLOEXEC)); // does not wait
+    }
+    int failed =
+        expect("with a full queue nothing waits", stat_errno(directory + "/" + name) == ENOBUFS);
+    int asked = 0;
+    while (daemon.wait(0))
+        asked++;
+    daemon.set_room(Socket::kRoom);
+    failed += expect("some upcalls had room", asked > 0 && asked < kUpcallsTooMany);
+    return failed + expect_asked(world, daemon, directory, name);
+}
+
+// The kernel waits 15 s for an answer; that there was none is remembered as one.
+int check_unanswered(Socket& daemon, const std::string& directory)
+{
+    auto result = std::async(std::launch::async, stat_errno, directory + "/unanswered");
+    int failed = expect("UPCALL_BIND", upcall(daemon, SMCFS_CMD_UPCALL_BIND).has_value());
+    failed += expect("without an answer the wait ends",
+                     soon(result, kUnansweredMs) && result.get() == ETIMEDOUT);
+    return failed + expect_remembered(daemon, directory, "unanswered", ETIMEDOUT);
 }
 
 Message list_result(const World& world, const Received& ask, const std::vector<Attr>& names)
@@ -190,13 +278,16 @@ int check_departure(World& world, const std::string& directory)
     failed += expect("UPCALL_BIND of the next", upcall(second, SMCFS_CMD_UPCALL_BIND).has_value());
     failed += expect("bind fails with its daemon", soon(bind) && bind.get() != 0);
     failed += expect("listing fails with its daemon", soon(listing) && listing.get().error != 0);
-    failed += expect("the next one's is still waited for",
-                     later.wait_for(std::chrono::milliseconds(200)) == std::future_status::timeout);
+    failed += expect("the next one's is still waited for", !soon(later, kSilentMs));
     failed += expect("and answered", second.ask(world.attach("for-the-next")), 0);
     failed += expect("with success", soon(later) && later.get() == 0);
+    failed += expect_asked(world, second, directory, "left-alone");
     second.close();
     auto alone = std::async(std::launch::async, stat_errno, directory + "/nobody-there");
-    return failed + expect("without a daemon nothing waits", soon(alone) && alone.get() != 0);
+    failed += expect("without a daemon nothing waits", soon(alone) && alone.get() != 0);
+    Socket third;
+    failed += expect("hello of the last", third.ask(hello), 0);
+    return failed + expect_asked(world, third, directory, "nobody-there");
 }
 
 int check_events(World& world)
@@ -238,6 +329,9 @@ int check_daemon(World& world, const std::string& mount)
         Socket daemon;
         failed += expect("hello", daemon.ask(world.addressed(Message(SMCFS_CMD_DAEMON_HELLO))), 0);
         failed += check_bind(world, daemon, directory);
+        failed += check_interrupted(world, daemon, directory);
+        failed += check_full_queue(world, daemon, directory);
+        failed += check_unanswered(daemon, directory);
         failed += check_list(world, daemon, directory);
     }
     failed += check_departure(world, directory);

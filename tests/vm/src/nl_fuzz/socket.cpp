@@ -78,9 +78,13 @@ Socket::Socket(Fd fd) : fd_(std::move(fd))
     // Texts with errors; and acknowledgements without a copy of the request.
     setsockopt(fd_.get(), SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
     setsockopt(fd_.get(), SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on));
-    const int room = 1 << 20;
-    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
-    setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+    setsockopt(fd_.get(), SOL_SOCKET, SO_SNDBUF, &kRoom, sizeof(kRoom));
+    set_room(kRoom);
+}
+
+void Socket::set_room(int bytes)
+{
+    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 }
 
 Socket::Socket() : Socket(bound(0)) {}

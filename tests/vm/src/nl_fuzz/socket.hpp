@@ -42,6 +42,9 @@ public:
     std::optional<std::uint16_t> family(const char* name, const char* group,
                                         std::uint32_t* group_id);
     int join(std::uint32_t group); // 0 or errno
+    // How much may wait to be received, as far as the system allows.
+    static constexpr int kRoom = 1 << 20;
+    void set_room(int bytes);
 
     // One datagram, any bytes; then receives until there is nothing.
     Answer send(const Bytes& datagram);
