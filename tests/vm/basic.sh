@@ -166,7 +166,7 @@ permissions() {
 
 # The writing right: taken by opening for writing, not by looking.
 one_writing_node() {
-	on target export_file shared 65536
+	on target export_file shared 65536 --writers exclusive
 	barrier exported
 	if [ "$NODE" = node3 ]; then # looks, maps, reads
 		probe_open reader
