@@ -359,27 +359,34 @@ ssize_t smcfs_direct_read(struct kiocb *iocb, struct iov_iter *to)
 	return total ?: err;
 }
 
-static void direct_update_folio(struct folio *folio, loff_t pos, const void *from, size_t length,
-				bool sent)
+/* @folio is locked. See direct_update_shadow(). */
+static int direct_update_folio(struct folio *folio, loff_t pos, const void *from, size_t length,
+			       bool sent)
 {
-	if (sent)
-		smcfs_twin_follow(folio, offset_in_folio(folio, pos), from, length);
-	else
-		memcpy_to_page(folio_file_page(folio, pos >> PAGE_SHIFT), offset_in_page(pos), from,
-			       length);
+	size_t offset = offset_in_folio(folio, pos);
+
+	if (sent) {
+		smcfs_twin_follow(folio, offset, from, length);
+		return 0;
+	}
+	/* A flight that fails makes the page dirty again, and nobody knew these bytes for ours. */
+	if (folio_wait_writeback_killable(folio))
+		return -EINTR;
+	return smcfs_twin_lead(folio, offset, from, length);
 }
 
 /*
  * Makes shadow pages that are present hold the bytes. @sent: the target has them, too: until then
- * they are changes like any other.
+ * they are changes like any other. Return: 0, -EINTR or -ENOMEM.
  */
 static int direct_update_shadow(struct inode *inode, struct smcfs_direct *direct, loff_t pos,
 				size_t length, bool sent)
 {
 	struct folio *folio;
 	size_t done = 0, part;
+	int err = 0;
 
-	while (done < length) {
+	while (done < length && !err) {
 		part = min_t(size_t, length - done, PAGE_SIZE - offset_in_page(pos + done));
 		/* A bounce page ends sooner than a shadow page when @pos is not aligned. */
 		part = min_t(size_t, part, PAGE_SIZE - offset_in_page(done));
@@ -392,14 +399,14 @@ static int direct_update_shadow(struct inode *inode, struct smcfs_direct *direct
 				return -EINTR;
 			}
 			if (folio->mapping == inode->i_mapping && folio_test_uptodate(folio))
-				direct_update_folio(folio, pos + done, from + offset_in_page(done),
-						    part, sent);
+				err = direct_update_folio(folio, pos + done,
+							  from + offset_in_page(done), part, sent);
 			folio_unlock(folio);
 			folio_put(folio);
 		}
 		done += part;
 	}
-	return 0;
+	return err;
 }
 
 /*

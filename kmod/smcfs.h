@@ -484,6 +484,7 @@ void smcfs_stage_setup(void);
 int smcfs_twin_take(struct folio *folio, unsigned int index);
 int smcfs_twin_force_prepare(struct folio *folio, size_t offset, size_t length);
 void smcfs_twin_force(struct folio *folio, size_t offset, size_t length);
+int smcfs_twin_lead(struct folio *folio, size_t offset, const void *data, size_t length);
 void smcfs_twin_follow(struct folio *folio, size_t offset, const void *data, size_t length);
 bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned int index, bool held,
 		      unsigned int unit);

@@ -179,6 +179,36 @@ void smcfs_twin_force(struct folio *folio, size_t offset, size_t length)
 }
 
 /**
+ * smcfs_twin_lead() - the target is about to get bytes by another way than write-back
+ * @folio: locked, uptodate, not in write-back; of any region.
+ * @offset: of the first byte in the folio.
+ * @data: the bytes.
+ * @length: of @data, at least 1; all in one page.
+ *
+ * The shadow page holds them from now on. Should they never get there they are owed, like any other
+ * change, if the page is dirty: a twin tells; without one they are marked as written by write(2).
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
+int smcfs_twin_lead(struct folio *folio, size_t offset, const void *data, size_t length)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned int index = offset >> PAGE_SHIFT;
+	bool force = sf && sf->merge && test_bit(index, sf->dirty) && !sf->pages[index].twin;
+	int err;
+
+	if (force) {
+		err = smcfs_twin_force_prepare(folio, offset, length);
+		if (err)
+			return err;
+	}
+	memcpy_to_page(folio_page(folio, index), offset_in_page(offset), data, length);
+	if (force)
+		smcfs_twin_force(folio, offset, length);
+	return 0;
+}
+
+/**
  * smcfs_twin_follow() - the target got bytes by another way than write-back
  * @folio: locked, uptodate; of any region.
  * @offset: of the first byte in the folio.

@@ -165,21 +165,32 @@ failed_write_is_owed() {
 		p a "store 200704 64 1"
 		p a "pwrite 204800 64 0"
 		p a "load 0 1000001"
+		# Dirty by a part of the page, and then written past the cache, in vain: seen here, so owed.
+		p a "use 1"
+		p a "open rw+direct /smc/target/s"
+		p a "use 0"
+		p a "pwrite 208896 10 1"
 		check vm_ctl link client down
+		p a "use 1"
+		p a "within $CALL_MS ! EIO pwrite 208896 4096 4"
+		p a "use 0"
+		p a "load 208896 4096"
 		p a "within $CALL_MS ! EIO msync 0 1000001"
 		p a "store 200768 64 1" # after the failure
 		check vm_ctl link client up
 		eventually 60 region_is_active
-		sends_owed a 192
+		sends_owed a
 		probe_close a
 	fi
 	barrier sent
-	on target probe_script "open r /dev/shm/s" "pexpect 200704 128 1" "pexpect 204800 64 0"
+	on target probe_script "open r /dev/shm/s" "pexpect 200704 128 1" "pexpect 204800 64 0" \
+		"pexpect 208896 4096 4"
 	barrier checked
 }
 region_is_active() { smcctl -j regions | tr -d ' \n' | grep -q '"name":"s"[^}]*"state":"active"'; }
-sends_owed() { # PROBE BYTES: a background flush may have sent them already
+sends_owed() { # PROBE: a background flush may have sent them already
 	p "$1" "msync 0 1000001"
+	p "$1" "pexpect 208896 4096 4"
 	p "$1" "expect 200704 128 1"
 	check_equal "dirty bytes" "$(counter target:s dirty_bytes)" 0
 }
