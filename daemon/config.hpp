@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/merge_unit.hpp"
 #include "core/result.hpp"
 
 namespace smc {
@@ -91,8 +92,9 @@ struct ExportConfig {
     std::uint32_t mode = 0600;
     std::uint32_t uid = 0;
     std::uint32_t gid = 0;
+    bool exclusive = false; // writers = "exclusive"; else "merge"
+    std::uint32_t merge_unit = SMCFS_MERGE_UNIT;
     bool readonly = false;
-    // writers: "exclusive" is the only policy so far and the default.
 
     bool operator==(const ExportConfig&) const = default;
 };

@@ -32,6 +32,8 @@ ExportSpec to_spec(const ExportConfig& config)
     spec.uid = config.uid;
     spec.gid = config.gid;
     spec.mode = config.mode;
+    spec.writers = config.exclusive ? Writers::exclusive : Writers::merge;
+    spec.merge_unit = config.merge_unit;
     spec.readonly = config.readonly;
     if (const auto* host = std::get_if<HostMemoryConfig>(&config.source))
         spec.source = HostMemory{host->length_bytes, host->hugepages};

@@ -23,33 +23,48 @@
 /* One direct transfer: so many bounce pages at most. */
 #define SMCFS_DIRECT_PAGES	32
 
-/* @folio is locked. Return: it is out of the page cache, or need not be. */
-static bool drop_folio(struct address_space *mapping, struct folio *folio)
+/*
+ * @folio is locked, and held by the caller's batch. @send: stores that came since the flush are
+ * sent where they keep what others changed from being seen.
+ * Return: 0: it is out of the page cache, or need not be; -EAGAIN; -EINTR.
+ */
+static int drop_folio(struct address_space *mapping, struct folio *folio, bool send)
 {
+	struct smcfs_region *region = smcfs_i(mapping->host)->region;
 	long nr = folio_nr_pages(folio);
+	int err;
 
 	if (folio->mapping != mapping)
-		return true;
+		return 0;
 	if (folio_test_writeback(folio))
-		return false;
+		return -EAGAIN;
 	if (folio_mapped(folio))
 		unmap_mapping_pages(mapping, folio->index, nr, false);
-	/*
-	 * A page with stores of ours is ours to keep. Of a large folio only some pages may be: it
-	 * has to be flushed before the others can be fetched anew. A pinned page stays dirty after
-	 * any flush: what it holds is as old as the pin.
-	 */
-	if (folio_test_dirty(folio))
-		return !folio_test_large(folio) && !folio_maybe_dma_pinned(folio);
+	if (folio_test_dirty(folio)) {
+		/*
+		 * An exclusive page with stores of ours is ours to keep. Of a large folio only some
+		 * pages may be, and of a page of a merge region some units. A pinned page stays
+		 * dirty after any flush: what it holds is as old as the pin.
+		 */
+		if (!folio_test_large(folio) && !folio_maybe_dma_pinned(folio) &&
+		    (!send || !smcfs_region_merges(region)))
+			return 0;
+		if (!send)
+			return -EAGAIN;
+		err = smcfs_write_folio(mapping->host, folio);
+		if (err)
+			return err == -EINTR ? err : -EAGAIN;
+	}
 	/* The page cache, the bitmap, our batch; more is somebody who may yet write to the page. */
 	if (folio_ref_count(folio) > nr + !!folio_test_private(folio) + 1)
-		return false;
+		return -EAGAIN;
 	generic_error_remove_folio(mapping, folio);
-	return true;
+	return 0;
 }
 
 /* Return: number of folios that could not be dropped, or, if @killable, -EINTR. */
-static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end, bool killable)
+static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end, bool send,
+		       bool killable)
 {
 	struct folio_batch batch;
 	unsigned int i;
@@ -65,8 +80,12 @@ static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end
 				folio_lock(batch.folios[i]);
 			if (err)
 				break;
-			busy += !drop_folio(mapping, batch.folios[i]);
+			err = drop_folio(mapping, batch.folios[i], send);
 			folio_unlock(batch.folios[i]);
+			if (err == -EAGAIN) {
+				busy++;
+				err = 0;
+			}
 		}
 		folio_batch_release(&batch);
 		cond_resched();
@@ -79,18 +98,21 @@ static int drop_locked(struct file *file, loff_t start, loff_t end, bool flush)
 	struct inode *inode = file_inode(file);
 	int tries, err;
 	long busy;
+	bool send;
 
 	/* Pages, and what the core keeps of them: nothing before the first, after the last byte. */
 	start = round_down(start, PAGE_SIZE);
 	end = end > LLONG_MAX - PAGE_SIZE ? LLONG_MAX : round_up(end + 1, PAGE_SIZE) - 1;
 	for (tries = 0; tries < SMCFS_DROP_TRIES; tries++) {
 		/* Clean pages may share a large folio with dirty ones: these have to go first. */
-		if (flush || tries >= SMCFS_DROP_TRIES_DRY) {
+		send = flush || tries >= SMCFS_DROP_TRIES_DRY;
+		if (send) {
 			err = smcfs_flush(inode, start, end);
 			if (err && (flush || err == -EINTR))
 				return err;
 		}
-		busy = drop_range(inode->i_mapping, start >> PAGE_SHIFT, end >> PAGE_SHIFT, true);
+		busy = drop_range(inode->i_mapping, start >> PAGE_SHIFT, end >> PAGE_SHIFT, send,
+				  true);
 		if (busy <= 0)
 			return busy;
 		/*
@@ -121,6 +143,33 @@ int smcfs_drop_clean(struct file *file, loff_t start, loff_t end)
 	if (mapping_empty(file->f_mapping))
 		return 0;
 	return drop(file, start, end, false);
+}
+
+/**
+ * smcfs_drop_all() - take all shadow pages out of the cache
+ * @inode: of a region that nobody has open for writing.
+ *
+ * Context: process, killable.
+ * Return: 0; -EIO: some are dirty, and stay; -EBUSY: some are held;
+ * -EINTR.
+ */
+int smcfs_drop_all(struct inode *inode)
+{
+	struct smcfs_region *region = smcfs_i(inode)->region;
+	long busy = -EBUSY;
+	int tries, err;
+
+	if (mutex_lock_killable(&region->drop_lock))
+		return -EINTR;
+	err = smcfs_flush(inode, 0, LLONG_MAX);
+	/* Each round empties this CPU's list of pages on their way to the LRU. */
+	for (tries = 0; !err && busy && tries < SMCFS_DROP_TRIES; tries++) {
+		busy = drop_range(inode->i_mapping, 0, ULONG_MAX, true, true);
+		if (busy == -EINTR)
+			err = -EINTR;
+	}
+	mutex_unlock(&region->drop_lock);
+	return err ?: busy ? -EBUSY : 0;
 }
 
 /**
@@ -310,34 +359,54 @@ ssize_t smcfs_direct_read(struct kiocb *iocb, struct iov_iter *to)
 	return total ?: err;
 }
 
-/* Makes shadow pages that are present hold the bytes that are about to be sent. */
+/* @folio is locked. See direct_update_shadow(). */
+static int direct_update_folio(struct folio *folio, loff_t pos, const void *from, size_t length,
+			       bool sent)
+{
+	size_t offset = offset_in_folio(folio, pos);
+
+	if (sent) {
+		smcfs_twin_follow(folio, offset, from, length);
+		return 0;
+	}
+	/* A flight that fails makes the page dirty again, and nobody knew these bytes for ours. */
+	if (folio_wait_writeback_killable(folio))
+		return -EINTR;
+	return smcfs_twin_lead(folio, offset, from, length);
+}
+
+/*
+ * Makes shadow pages that are present hold the bytes. @sent: the target has them, too: until then
+ * they are changes like any other. Return: 0, -EINTR or -ENOMEM.
+ */
 static int direct_update_shadow(struct inode *inode, struct smcfs_direct *direct, loff_t pos,
-				size_t length)
+				size_t length, bool sent)
 {
 	struct folio *folio;
 	size_t done = 0, part;
+	int err = 0;
 
-	while (done < length) {
+	while (done < length && !err) {
 		part = min_t(size_t, length - done, PAGE_SIZE - offset_in_page(pos + done));
 		/* A bounce page ends sooner than a shadow page when @pos is not aligned. */
 		part = min_t(size_t, part, PAGE_SIZE - offset_in_page(done));
 		folio = __filemap_get_folio(inode->i_mapping, (pos + done) >> PAGE_SHIFT, 0, 0);
 		if (!IS_ERR(folio)) {
+			u8 *from = page_address(direct->pages[done >> PAGE_SHIFT]);
+
 			if (folio_lock_killable(folio)) {
 				folio_put(folio);
 				return -EINTR;
 			}
 			if (folio->mapping == inode->i_mapping && folio_test_uptodate(folio))
-				memcpy_to_page(folio_file_page(folio, (pos + done) >> PAGE_SHIFT),
-					       offset_in_page(pos + done),
-					       page_address(direct->pages[done >> PAGE_SHIFT]) +
-					       offset_in_page(done), part);
+				err = direct_update_folio(folio, pos + done,
+							  from + offset_in_page(done), part, sent);
 			folio_unlock(folio);
 			folio_put(folio);
 		}
 		done += part;
 	}
-	return 0;
+	return err;
 }
 
 /*
@@ -352,7 +421,8 @@ static void direct_forget(struct file *file, loff_t pos, size_t length)
 	if (smcfs_drop_clean(file, pos, end) != -EINTR)
 		return;
 	for (tries = 0; tries < SMCFS_DROP_TRIES; tries++) {
-		if (!drop_range(file->f_mapping, pos >> PAGE_SHIFT, end >> PAGE_SHIFT, false))
+		if (!drop_range(file->f_mapping, pos >> PAGE_SHIFT, end >> PAGE_SHIFT, false,
+				false))
 			break;
 		/* See drop_locked(). */
 		generic_fadvise(file, pos, length, POSIX_FADV_DONTNEED);
@@ -388,14 +458,14 @@ ssize_t smcfs_direct_write(struct kiocb *iocb, struct iov_iter *from)
 		}
 		n = direct_copy_in(direct, length, from);
 		if (n)
-			err = direct_update_shadow(inode, direct, iocb->ki_pos, n);
+			err = direct_update_shadow(inode, direct, iocb->ki_pos, n, false);
 		if (n && !err)
 			err = smcfs_flush(inode, iocb->ki_pos, iocb->ki_pos + n - 1);
 		if (n && !err)
 			err = direct_xfer(region, direct, SMCFS_XFER_WRITE, iocb->ki_pos, n);
 		/* A fetch that passed the write brought old bytes; a failed one left new ones. */
 		if (n && !err)
-			err = direct_update_shadow(inode, direct, iocb->ki_pos, n);
+			err = direct_update_shadow(inode, direct, iocb->ki_pos, n, true);
 		else if (n)
 			direct_forget(iocb->ki_filp, iocb->ki_pos, n);
 		kref_put(&direct->ref, direct_release);

@@ -9,8 +9,19 @@
  * Failure: SIGBUS or -EIO once the region is dead; DEGRADED accepts stores, they are kept.
  */
 #include <linux/highmem.h>
+#include <linux/sched.h>
 
 #include "smcfs.h"
+
+/* Before @page of @folio, which is locked, becomes writable in a page table. 0 or -ENOMEM. */
+static int mark_page(struct smcfs_region *region, struct folio *folio, struct page *page)
+{
+	unsigned int index = folio_page_idx(folio, page);
+
+	if (smcfs_region_merges(region))
+		return smcfs_twin_take(folio, index);
+	return smcfs_folio_mark_range(folio, (size_t)index << PAGE_SHIFT, PAGE_SIZE);
+}
 
 vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 {
@@ -19,7 +30,7 @@ vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 	struct inode *inode = file_inode(file);
 	struct smcfs_region *region = smcfs_i(inode)->region;
 	vm_fault_t ret = VM_FAULT_LOCKED;
-	size_t offset;
+	bool short_of_memory = false;
 
 	sb_start_pagefault(inode->i_sb);
 	file_update_time(file);
@@ -32,9 +43,9 @@ vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 		ret = VM_FAULT_SIGBUS;
 		goto err_unlock;
 	}
-	offset = (size_t)folio_page_idx(folio, vmf->page) << PAGE_SHIFT;
-	if (smcfs_folio_mark_range(folio, offset, PAGE_SIZE)) {
-		ret = VM_FAULT_OOM;
+	if (mark_page(region, folio, vmf->page)) {
+		short_of_memory = true;
+		ret = VM_FAULT_NOPAGE;
 		goto err_unlock;
 	}
 	folio_mark_dirty(folio);
@@ -44,16 +55,28 @@ vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 err_unlock:
 	folio_unlock(folio);
 	sb_end_pagefault(inode->i_sb);
+	if (short_of_memory) {
+		/*
+		 * The program is going to fault again, or be killed. Pages that are written back
+		 * give memory back, so this throttles it where an error would get somebody killed.
+		 */
+		smcfs_region_flush_later(region, 0);
+		schedule_timeout_killable(1);
+	}
 	return ret;
 }
 
-/* A folio that holds @pos, locked; uptodate unless the write covers all of it that exists. */
+/*
+ * A folio that holds @pos, locked; uptodate unless the write covers all of it that exists. @length
+ * may go past its end: newer cores (6.12) ask for as much as the largest folio of the mapping could
+ * take, and cut it to the folio afterwards.
+ */
 static struct folio *write_folio(struct file *file, struct address_space *mapping, loff_t pos,
 				 unsigned int length)
 {
 	struct inode *inode = mapping->host;
 	struct folio *folio;
-	size_t offset, valid;
+	size_t offset, part, valid;
 	int err;
 
 again:
@@ -69,10 +92,11 @@ again:
 		folio_put(folio);
 		return ERR_PTR(-EIO);
 	}
+	offset = offset_in_folio(folio, pos);
+	part = min_t(size_t, length, folio_size(folio) - offset);
 	if (!folio_test_uptodate(folio)) {
-		offset = offset_in_folio(folio, pos);
 		valid = min_t(loff_t, folio_size(folio), i_size_read(inode) - folio_pos(folio));
-		if (offset || length < valid) {
+		if (offset || part < valid) {
 			err = smcfs_fetch_folio_sync(inode, folio);
 			if (err) {
 				folio_put(folio);
@@ -84,8 +108,11 @@ again:
 			folio_zero_segment(folio, valid, folio_size(folio));
 		}
 	}
-	/* The bitmap must exist before bytes change; the bits are set when they have. */
-	err = PTR_ERR_OR_ZERO(smcfs_folio_prepare(folio));
+	/* Memory for marks must exist before bytes change; the marks are set when they have. */
+	if (smcfs_region_merges(smcfs_i(inode)->region))
+		err = smcfs_twin_force_prepare(folio, offset, part);
+	else
+		err = PTR_ERR_OR_ZERO(smcfs_folio_prepare(folio));
 	if (err) {
 		folio_unlock(folio);
 		folio_put(folio);
@@ -105,7 +132,10 @@ static int write_done(struct address_space *mapping, loff_t pos, unsigned int le
 			folio_mark_uptodate(folio);
 	}
 	if (copied) {
-		smcfs_folio_mark_range(folio, offset_in_folio(folio, pos), copied);
+		if (smcfs_region_merges(smcfs_i(mapping->host)->region))
+			smcfs_twin_force(folio, offset_in_folio(folio, pos), copied);
+		else
+			smcfs_folio_mark_range(folio, offset_in_folio(folio, pos), copied);
 		folio_mark_dirty(folio);
 	}
 	folio_unlock(folio);

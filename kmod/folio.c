@@ -5,7 +5,8 @@
  *
  * A folio has one dirty flag. Sending all of a large folio because one page of it was written would
  * overwrite what the accelerator wrote to the others, so a large folio carries a bitmap, one bit a
- * page, on folio->private. A single page needs none: its dirty flag says it all.
+ * page, on folio->private. A single page needs none: its dirty flag says it all; but in merge
+ * regions each page that was written has more to be known of it (twin.c).
  *
  * Owns: struct smcfs_folio.
  * Contexts: marking in process context under the folio lock; ->dirty_folio anywhere, also under the
@@ -21,36 +22,37 @@
  * are seen by write-back, which then keeps the bits: see smcfs_folio_held() in wb_issue.c.
  */
 #include <linux/bitmap.h>
+#include <linux/mm.h>
 #include <linux/pagevec.h>
 #include <linux/slab.h>
 
 #include "smcfs.h"
 #include "trace.h"
 
-struct smcfs_folio *smcfs_folio_private(struct folio *folio)
-{
-	return folio_test_large(folio) ? folio_get_private(folio) : NULL;
-}
-
 /**
- * smcfs_folio_prepare() - give a large folio its bitmap
+ * smcfs_folio_prepare() - give a folio what it needs to know of its pages
  * @folio: locked.
  *
  * Context: process.
- * Return: the bitmap; NULL for a single page, which needs none; ERR_PTR(-ENOMEM).
+ * Return: that; NULL for a single page of an exclusive region, which needs none;
+ * ERR_PTR(-ENOMEM).
  */
 struct smcfs_folio *smcfs_folio_prepare(struct folio *folio)
 {
-	unsigned int nr = folio_nr_pages(folio);
+	bool merge = smcfs_region_merges(smcfs_i(folio->mapping->host)->region);
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned int nr = folio_nr_pages(folio);
 
-	if (sf || nr == 1)
+	if (sf || (nr == 1 && !merge))
 		return sf;
-	sf = kzalloc(struct_size(sf, dirty, BITS_TO_LONGS(nr)), GFP_NOFS);
+	if (WARN_ON_ONCE(nr > SMCFS_FOLIO_PAGES_MAX))
+		return ERR_PTR(-ENOMEM);
+	sf = kzalloc(struct_size(sf, pages, merge ? nr : 0), GFP_NOFS);
 	if (!sf)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_init(&sf->lock);
 	sf->nr_pages = nr;
+	sf->merge = merge;
 	/* Dirtied before it had a bitmap: nobody knows where, so everywhere. */
 	if (folio_test_dirty(folio))
 		bitmap_fill(sf->dirty, nr);
@@ -104,12 +106,43 @@ bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio)
 	return true;
 }
 
-/* ->release_folio: the folio is locked and about to leave the page cache. */
+/**
+ * smcfs_folio_held() - may somebody write to this folio through a reference?
+ * @folio: locked, no page-table entry can become writable; the caller holds one reference, and
+ *	->private another.
+ *
+ * O_DIRECT reads, ptrace and the like fault a page in for writing, keep a reference instead of a
+ * page-table entry, and mark the *folio* dirty later, without a word about which page. No new such
+ * reference can come, and those that exist show in the count. One too many seen costs a resend, or
+ * a comparison.
+ * Context: process.
+ * Return: perhaps.
+ */
+bool smcfs_folio_held(struct folio *folio)
+{
+	/* A page table that is being copied adds its entries to the counts one after the other. */
+	int mapcount = folio_mapcount(folio);
+	int refs = folio_ref_count(folio);
+
+	mapcount = min(mapcount, folio_mapcount(folio));
+	return folio_maybe_dma_pinned(folio) ||
+	       refs > folio_nr_pages(folio) + mapcount + 1 /* private */ + 1 /* the caller's */;
+}
+
+/*
+ * ->release_folio: the folio is locked and about to leave the page cache; or it stays, if the
+ * caller then finds that somebody holds it. A clean folio with bits set was held when it was last
+ * sent: whoever does may yet store to it, and what that changed is only known by the twin.
+ */
 bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
 {
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+
 	if (folio_test_dirty(folio) || folio_test_writeback(folio))
 		return false;
-	kfree(folio_detach_private(folio));
+	if (sf && sf->merge && !bitmap_empty(sf->dirty, sf->nr_pages) && smcfs_folio_held(folio))
+		return false;
+	smcfs_twin_free(folio_detach_private(folio));
 	return true;
 }
 
@@ -119,7 +152,7 @@ void smcfs_invalidate_folio(struct folio *folio, size_t offset, size_t length)
 	if (offset || length < folio_size(folio))
 		return;
 	folio_wait_writeback(folio);
-	kfree(folio_detach_private(folio));
+	smcfs_twin_free(folio_detach_private(folio));
 }
 
 /* How many pages of a folio carry what its tag says. @folio is held, not locked. */

@@ -14,6 +14,7 @@ static int __init smcfs_init(void)
 {
 	int err;
 
+	smcfs_stage_setup();
 	smcfs_wq = alloc_workqueue("smcfs", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!smcfs_wq)
 		return -ENOMEM;

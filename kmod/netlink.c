@@ -36,6 +36,11 @@ static struct netlink_range_validation smcfs_range_flush_after __ro_after_init =
 	.max = 3600000,
 };
 
+static struct netlink_range_validation smcfs_range_unit __ro_after_init = {
+	.min = SMCFS_MERGE_UNIT_MIN,
+	.max = SMCFS_MERGE_UNIT_MAX,
+};
+
 /* (uid_t)-1 is "no change" everywhere, and nobody's. */
 static struct netlink_range_validation smcfs_range_id __ro_after_init = {
 	.min = 0,
@@ -47,6 +52,8 @@ static struct netlink_range_validation smcfs_range_id __ro_after_init = {
 #define SMCFS_P_ID	NLA_POLICY_MIN(NLA_U64, 1)
 #define SMCFS_P_TOKEN	NLA_POLICY_EXACT_LEN(SMCFS_TOKEN_BYTES)
 #define SMCFS_P_TIMEOUT	NLA_POLICY_FULL_RANGE(NLA_U32, &smcfs_range_timeout)
+#define SMCFS_P_UNIT	NLA_POLICY_FULL_RANGE(NLA_U32, &smcfs_range_unit)
+#define SMCFS_P_WRITERS	NLA_POLICY_RANGE(NLA_U32, SMCFS_WRITERS_UNSPEC + 1, SMCFS_WRITERS_MAX)
 #define SMCFS_P_ADDR	NLA_POLICY_RANGE(NLA_BINARY, sizeof(struct sockaddr_in), \
 					 sizeof(struct sockaddr_in6))
 #define SMCFS_EXTENTS_BYTES_MAX	(SMCFS_EXTENTS_MAX * sizeof(struct smcfs_extent))
@@ -80,8 +87,8 @@ static const struct nla_policy smcfs_attach_policy[] = {
 	[SMCFS_A_MODE]			= NLA_POLICY_MASK(NLA_U32, 0777),
 	[SMCFS_A_UID]			= NLA_POLICY_FULL_RANGE(NLA_U32, &smcfs_range_id),
 	[SMCFS_A_GID]			= NLA_POLICY_FULL_RANGE(NLA_U32, &smcfs_range_id),
-	[SMCFS_A_WRITERS]		= NLA_POLICY_RANGE(NLA_U32, SMCFS_WRITERS_UNSPEC + 1,
-							   SMCFS_WRITERS_MAX),
+	[SMCFS_A_WRITERS]		= SMCFS_P_WRITERS,
+	[SMCFS_A_MERGE_UNIT]		= SMCFS_P_UNIT,
 	[SMCFS_A_FLAGS]			= NLA_POLICY_MASK(NLA_U32, SMCFS_RF_READONLY),
 	[SMCFS_A_EXTENTS]		= { .type = NLA_BINARY, .len = SMCFS_EXTENTS_BYTES_MAX },
 };
@@ -107,6 +114,8 @@ static const struct nla_policy smcfs_set_policy[] = {
 	[SMCFS_A_FLUSH_AFTER_MS]	= NLA_POLICY_FULL_RANGE(NLA_U32, &smcfs_range_flush_after),
 	[SMCFS_A_ORIGIN]		= NLA_POLICY_RANGE(NLA_U8, SMCFS_ORIGIN_UNSPEC + 1,
 							   SMCFS_ORIGIN_MAX),
+	[SMCFS_A_WRITERS]		= SMCFS_P_WRITERS,
+	[SMCFS_A_MERGE_UNIT]		= SMCFS_P_UNIT,
 };
 
 static const struct nla_policy smcfs_writer_policy[] = {

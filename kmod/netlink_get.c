@@ -147,7 +147,8 @@ struct region_view {
 	u64			size;
 	u32			mode, uid, gid, writers, flags;
 	u8			cto, cto_origin, flush_after_origin;
-	u32			flush_after_ms;
+	u8			merge_unit_origin, writers_origin;
+	u32			flush_after_ms, merge_unit;
 	char			reason[SMCFS_REASON_MAX + 1];
 };
 
@@ -165,12 +166,15 @@ static void region_look(struct smcfs_region *region, struct region_view *view)
 	view->mode = desc->mode;
 	view->uid = desc->uid;
 	view->gid = desc->gid;
-	view->writers = desc->writers;
+	view->writers = region->writers;
 	view->flags = desc->flags;
 	view->cto = region->cto;
 	view->cto_origin = region->cto_origin;
 	view->flush_after_ms = region->flush_after_ms;
 	view->flush_after_origin = region->flush_after_origin;
+	view->merge_unit = region->merge_unit;
+	view->merge_unit_origin = region->merge_unit_origin;
+	view->writers_origin = region->writers_origin;
 	memcpy(view->reason, region->reason, sizeof(view->reason));
 	spin_unlock_bh(&region->lock);
 }
@@ -202,8 +206,7 @@ static int region_put_inflight(struct sk_buff *skb, struct smcfs_region *region)
 	list_for_each_entry(wb, &region->wb_inflight, link) {
 		if (wb->done)
 			continue;
-		/* Not done, so its transfer is there; the endpoint sets the time when it posts. */
-		posted_ns = READ_ONCE(wb->xfer->posted_ns);
+		posted_ns = READ_ONCE(wb->posted_ns);
 		if (posted_ns && (!oldest_ns || posted_ns < oldest_ns))
 			oldest_ns = posted_ns;
 		inflight++;
@@ -246,6 +249,9 @@ static int region_put(struct sk_buff *skb, struct smcfs_region *region)
 	    nla_put_u8(skb, SMCFS_A_CTO_ORIGIN, view.cto_origin) ||
 	    nla_put_u32(skb, SMCFS_A_FLUSH_AFTER_MS, view.flush_after_ms) ||
 	    nla_put_u8(skb, SMCFS_A_FLUSH_AFTER_ORIGIN, view.flush_after_origin) ||
+	    nla_put_u32(skb, SMCFS_A_MERGE_UNIT, view.merge_unit) ||
+	    nla_put_u8(skb, SMCFS_A_MERGE_UNIT_ORIGIN, view.merge_unit_origin) ||
+	    nla_put_u8(skb, SMCFS_A_WRITERS_ORIGIN, view.writers_origin) ||
 	    region_put_cache(skb, region) ||
 	    smcfs_stats_fill(skb, &region->stats))
 		return -EMSGSIZE;

@@ -322,6 +322,17 @@ err_put:
 
 /* ------------------------------------------------------------------ regions */
 
+/* @unit: of the request, else the default. The policy knows the range, not powers of two. */
+static int get_unit(struct genl_info *info, u32 *unit)
+{
+	*unit = get_u32(info, SMCFS_A_MERGE_UNIT, SMCFS_MERGE_UNIT);
+	if (is_power_of_2(*unit))
+		return 0;
+	NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[SMCFS_A_MERGE_UNIT],
+			    "MERGE_UNIT: is no power of two");
+	return -EINVAL;
+}
+
 static int get_desc(struct genl_info *info, struct smcfs_region_desc *desc)
 {
 	int err;
@@ -344,7 +355,7 @@ static int get_desc(struct genl_info *info, struct smcfs_region_desc *desc)
 	desc->gid = nla_get_u32(info->attrs[SMCFS_A_GID]);
 	desc->writers = nla_get_u32(info->attrs[SMCFS_A_WRITERS]);
 	desc->flags = get_u32(info, SMCFS_A_FLAGS, 0);
-	return 0;
+	return get_unit(info, &desc->merge_unit);
 }
 
 int smcfs_nl_region_attach(struct sk_buff *skb, struct genl_info *info)
@@ -471,28 +482,66 @@ int smcfs_nl_region_revoke(struct sk_buff *skb, struct genl_info *info)
 	return reply_send(info, reply, hdr, SMCFS_A_DISCARDED_BYTES, discarded);
 }
 
+/* The texts for what smcfs_region_set_writers() can return. */
+static int set_writers(struct genl_info *info, struct smcfs_region *region)
+{
+	const struct nlattr *attr = info->attrs[SMCFS_A_WRITERS];
+	int err = smcfs_region_set_writers(region, nla_get_u32(attr));
+
+	switch (err) {
+	case -EPERM:
+		NL_SET_ERR_MSG_ATTR(info->extack, attr,
+				    "WRITERS: the exporter asks for exclusive");
+		break;
+	case -EBUSY:
+		NL_SET_ERR_MSG_ATTR(info->extack, attr,
+				    "WRITERS: region is open for writing, or its pages are in use");
+		break;
+	case -EIO:
+		NL_SET_ERR_MSG_ATTR(info->extack, attr,
+				    "WRITERS: dirty pages could not be sent and are kept");
+		break;
+	}
+	return err;
+}
+
 int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 {
 	const struct nlattr *flush_after = info->attrs[SMCFS_A_FLUSH_AFTER_MS];
+	const struct nlattr *writers = info->attrs[SMCFS_A_WRITERS];
+	const struct nlattr *unit = info->attrs[SMCFS_A_MERGE_UNIT];
 	const struct nlattr *cto = info->attrs[SMCFS_A_CTO];
 	const struct nlattr *from = info->attrs[SMCFS_A_ORIGIN];
 	enum smcfs_origin origin = from ? nla_get_u8(from) : SMCFS_ORIGIN_SET;
 	struct smcfs_region *region;
+	u32 merge_unit;
+	int err;
 
 	if (smcfs_nl_missing(info, REGION_ID))
 		return -EINVAL;
-	if (!cto && !flush_after) {
-		GENL_SET_ERR_MSG(info, "one of CTO and FLUSH_AFTER_MS must be given");
+	if (!cto && !flush_after && !writers && !unit) {
+		GENL_SET_ERR_MSG(info,
+				 "one of CTO, FLUSH_AFTER_MS, MERGE_UNIT and WRITERS must be given");
 		return -EINVAL;
 	}
+	err = get_unit(info, &merge_unit);
+	if (err)
+		return err;
 	region = smcfs_region_get(nla_get_u64(info->attrs[SMCFS_A_REGION_ID]));
 	if (!region)
 		return region_gone(info, -ENOENT);
+	/* First, as it alone can fail. */
+	if (writers && origin >= READ_ONCE(region->writers_origin))
+		err = set_writers(info, region);
+	if (err)
+		goto out;
 	/*
 	 * The daemon applies its configuration at every bind: what somebody set meanwhile stays.
-	 * WRITE_ONCE: pairs with the READ_ONCE of whoever opens, closes or dirties.
+	 * WRITE_ONCE: pairs with the READ_ONCE of whoever opens, closes, dirties or flushes.
 	 */
 	spin_lock_bh(&region->lock);
+	if (writers && origin >= region->writers_origin)
+		WRITE_ONCE(region->writers_origin, origin);
 	if (cto && origin >= region->cto_origin) {
 		WRITE_ONCE(region->cto, nla_get_u8(cto));
 		region->cto_origin = origin;
@@ -501,9 +550,14 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 		WRITE_ONCE(region->flush_after_ms, nla_get_u32(flush_after));
 		region->flush_after_origin = origin;
 	}
+	if (unit && origin >= region->merge_unit_origin) {
+		WRITE_ONCE(region->merge_unit, merge_unit);
+		region->merge_unit_origin = origin;
+	}
 	spin_unlock_bh(&region->lock);
+out:
 	smcfs_region_put(region);
-	return 0;
+	return err;
 }
 
 /* ------------------------------------------------------------------ answers to upcalls */

@@ -128,9 +128,13 @@ static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const 
 	region->writer = SMCFS_WRITER_NONE;
 	INIT_DELAYED_WORK(&region->flush_work, region_flush_work);
 	region->cto = 1;
+	region->writers = SMCFS_WRITERS_MERGE;
+	region->merge_unit = SMCFS_MERGE_UNIT;
 	region->flush_after_ms = SMCFS_FLUSH_AFTER_MS;
 	region->cto_origin = SMCFS_ORIGIN_DEFAULT;
 	region->flush_after_origin = SMCFS_ORIGIN_DEFAULT;
+	region->merge_unit_origin = SMCFS_ORIGIN_EXPORT;
+	region->writers_origin = SMCFS_ORIGIN_EXPORT;
 	hash_add(smcfs_regions.table, &region->hash, region_hash(peer, name));
 	return region;
 }
@@ -523,8 +527,11 @@ static void region_bind_locked(struct smcfs_region *region, const struct smcfs_r
 	first = region->state == SMCFS_REGION_BINDING;
 	old = region->grant;
 	region->grant = grant;
-	if (first)
+	if (first) {
 		region->desc = *desc;
+		region->writers = desc->writers;
+		region->merge_unit = desc->merge_unit;
+	}
 	/*
 	 * Inode first: whoever sees ACTIVE must see the size, too. No reference, which could be
 	 * the last to a superblock that is being unmounted: its end waits for fetches, which may
@@ -554,6 +561,12 @@ int smcfs_region_attach(const struct smcfs_region_desc *desc, struct smcfs_sessi
 	if (!peer) {
 		NL_SET_ERR_MSG(extack, "the node is no peer");
 		return -ENOENT;
+	}
+	/* Of every session: `smcctl set` may make any region one that merges. */
+	err = smcfs_stages_create(session);
+	if (err) {
+		smcfs_peer_put(peer);
+		return err;
 	}
 	grant = smcfs_grant_create(session, desc->size, extents, nr, extack);
 	if (IS_ERR(grant)) {
@@ -742,7 +755,7 @@ int smcfs_region_open_writer(struct smcfs_region *region)
 
 	if (err)
 		return -EINTR;
-	if (READ_ONCE(region->writer) != SMCFS_WRITER_HELD)
+	if (!smcfs_region_merges(region) && READ_ONCE(region->writer) != SMCFS_WRITER_HELD)
 		err = writer_ask(region);
 	if (!err)
 		region->nr_writers++;
@@ -772,6 +785,52 @@ void smcfs_region_close_writer(struct smcfs_region *region, struct inode *inode)
 	region->nr_writers--;
 	mutex_unlock(&region->writer_lock);
 	region_release_writer(region, inode);
+}
+
+/**
+ * smcfs_region_set_writers() - change the policy of a live region, completely or not at all
+ * @region: bound.
+ * @writers: enum smcfs_writers.
+ *
+ * Context: process.
+ * Return: 0; -EPERM: the exporter asks for exclusive; -EBUSY: open for writing,
+ * or pages are in use; -EIO: dirty pages could not be sent; -EINTR.
+ */
+int smcfs_region_set_writers(struct smcfs_region *region, u32 writers)
+{
+	struct inode *inode;
+	int err = 0;
+
+	if (writers == SMCFS_WRITERS_MERGE && region->desc.writers != SMCFS_WRITERS_MERGE)
+		return -EPERM;
+	/* Keeps writable opens out, and with them whoever could dirty a page. */
+	if (mutex_lock_killable(&region->writer_lock))
+		return -EINTR;
+	if (writers == region->writers)
+		goto out;
+	if (region->nr_writers || region->pin.mnt) {
+		err = -EBUSY;
+		goto out;
+	}
+	inode = smcfs_region_inode(region);
+	if (inode) {
+		/*
+		 * With every page that was written gone there is nothing that one policy knows and
+		 * the other does not. A page that somebody holds may yet be written to, and stays:
+		 * EBUSY. Those who read go on, and fetch what they need.
+		 */
+		err = smcfs_drop_all(inode);
+		if (!err)
+			WRITE_ONCE(region->writers, writers);
+		smcfs_region_inode_put(inode);
+	} else {
+		WRITE_ONCE(region->writers, writers);
+	}
+out:
+	mutex_unlock(&region->writer_lock);
+	if (!err)
+		region_release_writer(region, NULL);
+	return err;
 }
 
 int smcfs_region_writer_result(u64 id, int err)

@@ -55,7 +55,10 @@ static void session_set_state(struct smcfs_session *session, enum smcfs_session_
 
 static void session_release(struct kref *ref)
 {
-	kfree(container_of(ref, struct smcfs_session, ref));
+	struct smcfs_session *session = container_of(ref, struct smcfs_session, ref);
+
+	smcfs_stages_free(session->stages);
+	kfree(session);
 }
 
 /**

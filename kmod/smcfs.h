@@ -218,6 +218,7 @@ struct smcfs_session {
 	struct work_struct	destroy_work;	/* LIVE or CONNECTING -> DEAD */
 	struct delayed_work	watchdog;	/* request deadlines */
 	struct smcfs_stats	stats;
+	struct smcfs_stages	*stages;	/* cmpxchg once, by the first merge region */
 	char			device[IB_DEVICE_NAME_MAX];	/* [const] after connect */
 };
 
@@ -298,7 +299,8 @@ struct smcfs_region_desc {
 	u64			generation;
 	u64			size;
 	u32			mode, uid, gid;
-	u32			writers;
+	u32			writers;	/* what the exporter asks for */
+	u32			merge_unit;
 	u32			flags;		/* SMCFS_RF_* */
 };
 
@@ -341,8 +343,12 @@ struct smcfs_region {
 
 	u8			cto;		/* [lock] reads without: READ_ONCE; close-to-open */
 	u32			flush_after_ms;	/* [lock] reads without: READ_ONCE */
+	u8			writers;	/* READ_ONCE: enum smcfs_writers */
+	u32			merge_unit;	/* [lock] reads: READ_ONCE; bytes, a power of two */
 	enum smcfs_origin	cto_origin;	/* [lock] */
 	enum smcfs_origin	flush_after_origin;	/* [lock] */
+	enum smcfs_origin	merge_unit_origin;	/* [lock] */
+	enum smcfs_origin	writers_origin;		/* [lock] reads without: READ_ONCE */
 	struct smcfs_stats	stats;
 };
 
@@ -382,6 +388,7 @@ void smcfs_region_close(struct smcfs_region *region);
 /* The writing right: taken at the first writable open, given back when clean after the last. */
 int smcfs_region_open_writer(struct smcfs_region *region);
 void smcfs_region_close_writer(struct smcfs_region *region, struct inode *inode);
+int smcfs_region_set_writers(struct smcfs_region *region, u32 writers);
 /* Keeps mount and dentry of @file until the region is clean. */
 void smcfs_region_pin(struct smcfs_region *region, struct file *file);
 /* Sends dirty pages @delay_ms from now unless that is under way. Any context. */
@@ -393,19 +400,103 @@ void smcfs_region_exit(void);
 
 /* ------------------------------------------------------------------ folios (folio.c) */
 
-/* On folio->private of large folios that were written: which pages have to be sent. */
+#define SMCFS_FOLIO_PAGES_MAX	BIT(SMCFS_FOLIO_ORDER_MAX)
+
+/* A page of a merge region that was written. */
+struct smcfs_page {
+	/*
+	 * What the target is known to hold where we did not change it, or acknowledged where we
+	 * did. Set before the page becomes writable in a page table. [set: folio lock; cleared:
+	 * lock, with the dirty bit clear]
+	 */
+	struct page	*twin;
+	unsigned long	*forced;	/* [lock] or NULL; a bit a byte: sent, changed or not */
+	bool		all;		/* [lock] every byte is */
+};
+
+/*
+ * On folio->private of folios that were written: which pages have to be sent. Exclusive regions
+ * need it for large folios only.
+ */
 struct smcfs_folio {
 	spinlock_t	lock;		/* leaf; process and softirq */
 	unsigned int	nr_pages;	/* [const] */
-	unsigned long	dirty[];	/* [lock] nr_pages bits */
+	unsigned int	inflight;	/* [lock] merge: pages on their way; 1 more while issued */
+	bool		failed;		/* [lock] merge: one of them was not written */
+	bool		merge;		/* [const] pages[] has nr_pages, else none */
+	DECLARE_BITMAP(dirty, SMCFS_FOLIO_PAGES_MAX);	/* [lock] nr_pages bits */
+	struct smcfs_page pages[];
 };
 
 struct smcfs_folio *smcfs_folio_prepare(struct folio *folio);
 int smcfs_folio_mark_range(struct folio *folio, size_t offset, size_t length);
-struct smcfs_folio *smcfs_folio_private(struct folio *folio);
+static inline struct smcfs_folio *smcfs_folio_private(struct folio *folio)
+{
+	return folio_test_private(folio) ? folio_get_private(folio) : NULL;
+}
+bool smcfs_folio_held(struct folio *folio);
 bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio);
 void smcfs_invalidate_folio(struct folio *folio, size_t offset, size_t length);
 bool smcfs_release_folio(struct folio *folio, gfp_t gfp);
+
+/* ------------------------------------------------------------------ merge (twin.c, stage.c) */
+
+/* Lines are the grain of comparing; a page has one u64 of them. */
+#define SMCFS_LINE_BYTES	64U
+
+struct smcfs_stages;
+
+/* A page on its way to the target: what is sent is read from here, not from the shadow page. */
+struct smcfs_stage {
+	struct list_head	link;		/* [pool] free */
+	struct smcfs_stages	*pool;		/* [const] */
+	struct folio		*data;		/* [const] one page, ours; its private is this */
+	struct folio		*folio;		/* of the shadow page, in write-back */
+	struct smcfs_folio	*sf;		/* of ->folio */
+	unsigned int		index;		/* of the shadow page in ->folio */
+	atomic_t		pending;	/* transfers, and 1 while it is being issued */
+	bool			failed;		/* WRITE_ONCE */
+	bool			all;		/* as in struct smcfs_page, of what is on its way */
+	bool			exact;		/* ->bytes says what is sent, else ->lines */
+	unsigned long		*forced;
+	u64			lines;		/* that differ from the twin */
+	u64			send;		/* lines to be sent, unless ->exact */
+	DECLARE_BITMAP(bytes, PAGE_SIZE);
+};
+
+/* stage.c. Gives @session its staging pages. Context: process. Return: 0 or -ENOMEM. */
+int smcfs_stages_create(struct smcfs_session *session);
+void smcfs_stages_free(struct smcfs_stages *stages);
+/* Are @nr free, as far as can be told? */
+bool smcfs_stages_have(struct smcfs_stages *stages, unsigned int nr);
+struct smcfs_stage *smcfs_stage_tryget(struct smcfs_stages *stages);
+/* Waits for transfers to end: the caller has sent its own. */
+struct smcfs_stage *smcfs_stage_get(struct smcfs_stages *stages);
+void smcfs_stage_free(struct smcfs_stage *stage);
+/* Copies @shadow and finds what to send. @twin may be NULL. Return: is there anything? */
+bool smcfs_stage_fill(struct smcfs_stage *stage, struct page *shadow, struct page *twin,
+		      unsigned int unit);
+/* The first run of bytes to be sent at or after @start. */
+bool smcfs_stage_run(const struct smcfs_stage *stage, unsigned int *start, unsigned int *end);
+void smcfs_stage_setup(void);
+
+/* twin.c */
+int smcfs_twin_take(struct folio *folio, unsigned int index);
+int smcfs_twin_force_prepare(struct folio *folio, size_t offset, size_t length);
+void smcfs_twin_force(struct folio *folio, size_t offset, size_t length);
+int smcfs_twin_lead(struct folio *folio, size_t offset, const void *data, size_t length);
+void smcfs_twin_follow(struct folio *folio, size_t offset, const void *data, size_t length);
+bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned int index, bool held,
+		      unsigned int unit);
+void smcfs_twin_put_stage(struct address_space *mapping, struct smcfs_stage *stage);
+void smcfs_twin_part_done(struct address_space *mapping, struct folio *folio,
+			  struct smcfs_folio *sf, bool failed);
+void smcfs_twin_free(struct smcfs_folio *sf);
+
+static inline bool smcfs_region_merges(const struct smcfs_region *region)
+{
+	return READ_ONCE(region->writers) == SMCFS_WRITERS_MERGE;
+}
 
 /* ------------------------------------------------------------------ data path */
 
@@ -417,25 +508,40 @@ vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf);
 extern const struct address_space_operations smcfs_aops;
 
 /*
- * One transfer of write-back. Its ticket is drawn before the first folio is made clean for it, so
- * whoever finds a folio clean and then waits for all tickets drawn so far has waited for that
- * folio.
+ * A ticket of write-back and its transfers. It is drawn before the first folio is made clean for
+ * it, so whoever finds a folio clean and then waits for all tickets drawn so far has waited for
+ * that folio. All of a folio goes under one ticket, which may take several transfers.
  */
 struct smcfs_wb {
 	struct list_head	link;		/* [region->lock] wb_inflight, by ticket */
 	u64			ticket;		/* [const] */
+	u64			posted_ns;	/* WRITE_ONCE, ktime of the first transfer, or 0 */
 	bool			done;		/* [region->lock] */
-	bool			failed;		/* before done */
+	bool			failed;		/* WRITE_ONCE, before done */
+	bool			merge;		/* [const] staging pages are sent, else folios */
+	atomic_t		pending;	/* transfers, and 1 while it is being filled */
 	struct smcfs_region	*region;	/* [const] reference */
+	struct smcfs_grant	*grant;		/* the filler's, while it is being filled */
 	struct address_space	*mapping;	/* [const] alive while a folio is in write-back */
-	struct smcfs_xfer	*xfer;
+	struct smcfs_xfer	*xfer;		/* being filled, or NULL */
 };
 
 int smcfs_writepages(struct address_space *mapping, struct writeback_control *wbc);
+/*
+ * Sends one folio that is locked and held by the caller's batch, and waits, killably. It stays
+ * locked.
+ * 0: clean; -EAGAIN: dirty again, or still; -EIO; -EINTR.
+ */
+int smcfs_write_folio(struct inode *inode, struct folio *folio);
 /* wb_collect.c. Context: process; may wait for memory of the pool, so hold no unsent transfer. */
 struct smcfs_wb *smcfs_wb_create(struct smcfs_region *region, struct smcfs_grant *grant,
 				 struct address_space *mapping);
+/* The transfer to fill; made if there is none. */
+struct smcfs_xfer *smcfs_wb_xfer(struct smcfs_wb *wb);
+/* Sends what was filled; the ticket goes on. */
+void smcfs_wb_part(struct smcfs_wb *wb);
 void smcfs_wb_submit(struct smcfs_wb *wb);
+void smcfs_wb_end_folio(struct address_space *mapping, struct folio *folio, int err);
 int smcfs_wb_init(void);
 void smcfs_wb_exit(void);
 
@@ -451,6 +557,8 @@ int smcfs_acquire(struct file *file, loff_t start, loff_t end);
  * ones. 0, -EBUSY, -EINTR.
  */
 int smcfs_drop_clean(struct file *file, loff_t start, loff_t end);
+/* Flush, then drop all pages of a region that nobody writes to. 0, -EIO, -EBUSY (held), -EINTR. */
+int smcfs_drop_all(struct inode *inode);
 u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag);
 
 /* ------------------------------------------------------ inodes (inode.c, file.c, super.c) */

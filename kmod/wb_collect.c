@@ -4,7 +4,7 @@
  * Copyright (c) 2026 The SMC authors
  *
  * Owns: struct smcfs_wb from create to done.
- * Contexts: create, submit, wait: process. done: process (the bulk CQ's work queue), or the
+ * Contexts: create, part, submit, wait: process. done: process (the bulk CQ's work queue), or the
  *	submitter when nothing could be posted.
  * Locking: region->lock for tickets; smcfs_folio.lock for bits. Neither inside the other.
  * Lifetime: a wb holds its region; each folio in it has its write-back flag and one reference. The
@@ -52,7 +52,7 @@ static void wb_retire(struct smcfs_wb *wb)
 
 	spin_lock_bh(&region->lock);
 	wb->done = true;
-	if (wb->failed)
+	if (READ_ONCE(wb->failed))
 		region->wb_failures++;
 	while (!list_empty(&region->wb_inflight)) {
 		struct smcfs_wb *first;
@@ -73,8 +73,22 @@ static void wb_retire(struct smcfs_wb *wb)
 	}
 }
 
-/* A folio is in one transfer, so its write-back ends with that: dirty again if it failed. */
-static void wb_end_folio(struct address_space *mapping, struct folio *folio, int err)
+/* The last transfer of a ticket, or the filling of it, is over. */
+static void ticket_put(struct smcfs_wb *wb)
+{
+	if (atomic_dec_and_test(&wb->pending))
+		wb_retire(wb);
+}
+
+/**
+ * smcfs_wb_end_folio() - the write-back of a folio is over
+ * @mapping: of the region.
+ * @folio: with its flag and the reference of write-back.
+ * @err: not all of it was written: it is dirty again.
+ *
+ * Context: process.
+ */
+void smcfs_wb_end_folio(struct address_space *mapping, struct folio *folio, int err)
 {
 	if (err) {
 		mapping_set_error(mapping, -EIO);
@@ -99,27 +113,57 @@ static void wb_restore(struct folio *folio, const struct smcfs_seg *seg)
 	spin_unlock_irqrestore(&sf->lock, flags);
 }
 
-static void wb_done(struct smcfs_xfer *xfer, int err)
+/* Exclusive: a folio is in one transfer, so its write-back ends with that. */
+static void wb_done_folios(struct smcfs_wb *wb, struct smcfs_xfer *xfer, int err)
 {
-	struct smcfs_wb *wb = xfer->owner;
-	struct smcfs_region *region = wb->region;
 	unsigned int i, next;
 
-	wb->failed = err;
-	if (err)
-		smcfs_stat_add(&region->stats, SMCFS_STAT_ERRORS, 1);
-	trace_smcfs_flush_done(region->id, wb->ticket, xfer->bytes, err);
 	for (i = 0; i < xfer->nr_segs; i = next) {
 		struct folio *folio = xfer->segs[i].folio;
 
 		for (next = i; next < xfer->nr_segs && xfer->segs[next].folio == folio; next++)
 			if (err)
 				wb_restore(folio, &xfer->segs[next]);
-		wb_end_folio(wb->mapping, folio, err);
+		smcfs_wb_end_folio(wb->mapping, folio, err);
 	}
-	/* In this order: until it is retired, dumps look at the transfer. */
-	wb_retire(wb);
+}
+
+/* Merge: what was sent are staging pages, each of which may be in several transfers. */
+static void wb_done_stages(struct smcfs_wb *wb, struct smcfs_xfer *xfer, int err)
+{
+	struct folio *last = NULL;
+	unsigned int i;
+
+	for (i = 0; i < xfer->nr_segs; i++) {
+		struct folio *data = xfer->segs[i].folio;
+		struct smcfs_stage *stage = (void *)page_private(folio_page(data, 0));
+
+		if (data == last)
+			continue;
+		last = data;
+		if (err)
+			WRITE_ONCE(stage->failed, true);
+		smcfs_twin_put_stage(wb->mapping, stage);
+	}
+}
+
+static void wb_done(struct smcfs_xfer *xfer, int err)
+{
+	struct smcfs_wb *wb = xfer->owner;
+	struct smcfs_region *region = wb->region;
+
+	if (err) {
+		WRITE_ONCE(wb->failed, true);
+		smcfs_stat_add(&region->stats, SMCFS_STAT_ERRORS, 1);
+	}
+	trace_smcfs_flush_done(region->id, wb->ticket, xfer->bytes, err);
+	if (wb->merge)
+		wb_done_stages(wb, xfer, err);
+	else
+		wb_done_folios(wb, xfer, err);
+	/* The grant holds the staging pages, the ticket the region. */
 	smcfs_xfer_free(xfer);
+	ticket_put(wb);
 }
 
 struct smcfs_wb *smcfs_wb_create(struct smcfs_region *region, struct smcfs_grant *grant,
@@ -128,36 +172,63 @@ struct smcfs_wb *smcfs_wb_create(struct smcfs_region *region, struct smcfs_grant
 	struct smcfs_wb *wb = mempool_alloc(wb_pool, GFP_NOFS);
 
 	wb->region = smcfs_region_hold(region);
+	wb->grant = grant;
 	wb->mapping = mapping;
+	wb->merge = smcfs_region_merges(region);
+	wb->posted_ns = 0;
 	wb->done = false;
 	wb->failed = false;
-	wb->xfer = smcfs_xfer_alloc(grant, SMCFS_XFER_WRITE, GFP_NOFS);
-	wb->xfer->done = wb_done;
-	wb->xfer->owner = wb;
+	wb->xfer = NULL;
+	atomic_set(&wb->pending, 1);
 	spin_lock_bh(&region->lock);
 	wb->ticket = ++region->wb_posted;
-	wb->xfer->seq = wb->ticket;
 	list_add_tail(&wb->link, &region->wb_inflight);
 	spin_unlock_bh(&region->lock);
 	return wb;
 }
 
-/* Sends it; one that stayed empty only gives its ticket back. */
-void smcfs_wb_submit(struct smcfs_wb *wb)
+struct smcfs_xfer *smcfs_wb_xfer(struct smcfs_wb *wb)
+{
+	struct smcfs_xfer *xfer = wb->xfer;
+
+	if (xfer)
+		return xfer;
+	xfer = smcfs_xfer_alloc(wb->grant, SMCFS_XFER_WRITE, GFP_NOFS);
+	xfer->done = wb_done;
+	xfer->owner = wb;
+	xfer->seq = wb->ticket;
+	atomic_inc(&wb->pending);
+	wb->xfer = xfer;
+	return xfer;
+}
+
+void smcfs_wb_part(struct smcfs_wb *wb)
 {
 	struct smcfs_xfer *xfer = wb->xfer;
 	struct smcfs_region *region = wb->region;
 
+	wb->xfer = NULL;
+	if (!xfer)
+		return;
 	if (!xfer->nr_segs) {
-		wb_retire(wb);
 		smcfs_xfer_free(xfer);
+		ticket_put(wb);
 		return;
 	}
 	trace_smcfs_flush_batch(region->id, wb->ticket, xfer->nr_segs, xfer->bytes);
 	smcfs_stat_add(&region->stats, SMCFS_STAT_FLUSH_BATCHES, 1);
 	smcfs_stat_add(&region->stats, SMCFS_STAT_FLUSH_OPS, xfer->nr_wrs);
 	smcfs_stat_add(&region->stats, SMCFS_STAT_FLUSH_BYTES, xfer->bytes);
+	if (!wb->posted_ns)	/* pairs with READ_ONCE() of a dump */
+		WRITE_ONCE(wb->posted_ns, ktime_get_ns());
 	smcfs_xfer_submit(xfer);
+}
+
+/* No more is added; a ticket that stayed empty is only given back. */
+void smcfs_wb_submit(struct smcfs_wb *wb)
+{
+	smcfs_wb_part(wb);
+	ticket_put(wb);
 }
 
 static void wb_snapshot(struct smcfs_region *region, u64 *ticket, u64 *failures)

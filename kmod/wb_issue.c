@@ -35,33 +35,16 @@ static void issue_submit(struct wb_issue *is)
 	is->wb = NULL;
 }
 
-/* Room for @segs more segments in ->wb; sends the transfer at hand if it lacks it. */
-static struct smcfs_xfer *issue_room(struct wb_issue *is, unsigned int segs, size_t bytes)
+/* A ticket with room for @segs more segments; what is at hand is sent if it lacks it. */
+static void issue_room(struct wb_issue *is, unsigned int segs, size_t bytes)
 {
-	if (is->wb && (is->wb->xfer->nr_segs + segs > SMCFS_XFER_SEGS_MAX ||
-		       is->wb->xfer->bytes + bytes > SMCFS_WB_BYTES_MAX))
+	struct smcfs_xfer *xfer = is->wb ? is->wb->xfer : NULL;
+
+	if (xfer && (xfer->nr_segs + segs > SMCFS_XFER_SEGS_MAX ||
+		     xfer->bytes + bytes > SMCFS_WB_BYTES_MAX))
 		issue_submit(is);
 	if (!is->wb)
 		is->wb = smcfs_wb_create(is->region, is->grant, is->inode->i_mapping);
-	return is->wb->xfer;
-}
-
-/*
- * May somebody write to this folio through a reference instead of a page-table entry? O_DIRECT
- * reads, ptrace and the like fault a page in for writing, keep a reference, and mark the *folio*
- * dirty later, without a word about which page. The folio is locked and write-protected: no new
- * such reference can come, and those that exist show in the count. One too many seen only costs a
- * resend.
- */
-static bool smcfs_folio_held(struct folio *folio)
-{
-	/* A page table that is being copied adds its entries to the counts one after the other. */
-	int mapcount = folio_mapcount(folio);
-	int refs = folio_ref_count(folio);
-
-	mapcount = min(mapcount, folio_mapcount(folio));
-	return folio_maybe_dma_pinned(folio) ||
-	       refs > folio_nr_pages(folio) + mapcount + 1 /* private */ + 1 /* our batch */;
 }
 
 /* Whole, as the write protection of all of it was taken back. */
@@ -97,30 +80,119 @@ static void issue_large(struct smcfs_xfer *xfer, struct folio *folio, struct smc
 		filemap_dirty_folio(folio->mapping, folio);
 }
 
-/* @folio is locked, dirty and not in write-back; it is unlocked on return. */
-static int issue_folio(struct wb_issue *is, struct folio *folio)
+/* A staging page; what is at hand is sent before it is waited for. */
+static struct smcfs_stage *issue_stage(struct wb_issue *is)
 {
-	size_t valid = min_t(loff_t, folio_size(folio), i_size_read(is->inode) - folio_pos(folio));
-	struct smcfs_xfer *xfer;
-	struct smcfs_folio *sf;
+	struct smcfs_stages *stages = is->grant->session->stages;
+	struct smcfs_stage *stage = smcfs_stage_tryget(stages);
 
-	BUILD_BUG_ON((1 << SMCFS_FOLIO_ORDER_MAX) / 2 + 1 > SMCFS_XFER_SEGS_MAX);
-	/* Its ticket must be drawn before the folio is clean: see struct smcfs_wb. */
-	xfer = issue_room(is, DIV_ROUND_UP(folio_nr_pages(folio), 2) + 1, valid);
-	sf = smcfs_folio_prepare(folio);
-	if (IS_ERR(sf) || !folio_clear_dirty_for_io(folio)) {
-		/* No memory for the bitmap: it stays dirty, a later round sends it. */
-		folio_unlock(folio);
-		return PTR_ERR_OR_ZERO(sf);
+	if (stage)
+		return stage;
+	smcfs_wb_part(is->wb);
+	return smcfs_stage_get(stages);
+}
+
+/* Adds @length bytes at @offset of a staging page, for @pos of the region. */
+static void issue_run(struct wb_issue *is, struct smcfs_stage *stage, size_t offset, u32 length,
+		      u64 pos)
+{
+	while (length) {
+		struct smcfs_xfer *xfer = smcfs_wb_xfer(is->wb);
+		bool known = xfer->nr_segs && xfer->segs[xfer->nr_segs - 1].folio == stage->data;
+		u32 added = smcfs_grant_add(xfer, stage->data, offset, pos, length);
+
+		if (added && !known)
+			atomic_inc(&stage->pending);
+		offset += added;
+		pos += added;
+		length -= added;
+		if (length)	/* it is full */
+			smcfs_wb_part(is->wb);
 	}
-	folio_start_writeback(folio);
-	wbc_account_cgroup_owner(is->wbc, folio, folio_size(folio));
+}
+
+/* What changed in a page. */
+static void issue_staged(struct wb_issue *is, struct smcfs_stage *stage, u64 pos,
+			 unsigned int valid)
+{
+	unsigned int start, end;
+
+	for (start = 0; smcfs_stage_run(stage, &start, &end) && start < valid; start = end)
+		issue_run(is, stage, start, min(end, valid) - start, pos + start);
+	if (is->wb->xfer && is->wb->xfer->bytes >= SMCFS_WB_BYTES_MAX)
+		smcfs_wb_part(is->wb);
+}
+
+/* The pages that were written: what changed in each. Ends the folio's write-back if nothing did. */
+static void issue_merge(struct wb_issue *is, struct folio *folio, struct smcfs_folio *sf,
+			size_t valid)
+{
+	unsigned int i, unit = READ_ONCE(is->region->merge_unit);
+	bool held = smcfs_folio_held(folio);
+
+	folio_get(folio);	/* of write-back; not before the references were counted */
+	spin_lock_irq(&sf->lock);
+	sf->inflight = 1;
+	spin_unlock_irq(&sf->lock);
+	for_each_set_bit(i, sf->dirty, sf->nr_pages) {
+		size_t offset = (size_t)i << PAGE_SHIFT;
+		struct smcfs_stage *stage = issue_stage(is);
+
+		if (!smcfs_twin_stage(stage, folio, i, held, unit)) {
+			smcfs_stage_free(stage);
+			continue;
+		}
+		if (offset < valid)
+			issue_staged(is, stage, folio_pos(folio) + offset,
+				     min_t(size_t, valid - offset, PAGE_SIZE));
+		smcfs_twin_put_stage(folio->mapping, stage);
+	}
+	/* Its owner may go on writing without a fault: it is not clean before the pin is gone. */
+	if (folio_maybe_dma_pinned(folio))
+		filemap_dirty_folio(folio->mapping, folio);
+	smcfs_twin_part_done(folio->mapping, folio, sf, false);
+}
+
+/* Exclusive: whole pages, from where they are. */
+static void issue_whole(struct wb_issue *is, struct folio *folio, struct smcfs_folio *sf,
+			size_t valid)
+{
+	struct smcfs_xfer *xfer = smcfs_wb_xfer(is->wb);
+
 	if (sf)
 		issue_large(xfer, folio, sf, valid);
 	else
 		issue_page(xfer, folio, valid);
-	folio_get(folio);	/* of the transfer; not before the references were counted */
-	folio_unlock(folio);
+	folio_get(folio);	/* of write-back; not before the references were counted */
+}
+
+/* @folio is locked, dirty and not in write-back. */
+static int issue_folio(struct wb_issue *is, struct folio *folio)
+{
+	size_t valid = min_t(loff_t, folio_size(folio), i_size_read(is->inode) - folio_pos(folio));
+	bool merge = smcfs_region_merges(is->region);
+	struct smcfs_folio *sf;
+
+	BUILD_BUG_ON((1 << SMCFS_FOLIO_ORDER_MAX) / 2 + 1 > SMCFS_XFER_SEGS_MAX);
+	/* Nobody waits: staging pages come back with the acknowledgements. */
+	if (merge && !is->sync &&
+	    !smcfs_stages_have(is->grant->session->stages, folio_nr_pages(folio)))
+		return 1;
+	/* Its ticket must be drawn before the folio is clean: see struct smcfs_wb. */
+	if (merge)
+		issue_room(is, 0, 0);
+	else
+		issue_room(is, DIV_ROUND_UP(folio_nr_pages(folio), 2) + 1, valid);
+	sf = smcfs_folio_prepare(folio);
+	/* No memory for the bitmap: it stays dirty, a later round sends it. */
+	if (IS_ERR(sf) || !folio_clear_dirty_for_io(folio))
+		return PTR_ERR_OR_ZERO(sf);
+	folio_start_writeback(folio);
+	wbc_account_cgroup_owner(is->wbc, folio, folio_size(folio));
+	if (merge)
+		issue_merge(is, folio, sf, valid);
+	else
+		issue_whole(is, folio, sf, valid);
 	return 0;
 }
 
@@ -190,6 +262,7 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 			if (!err) {
 				wbc->nr_to_write -= folio_nr_pages(folio);
 				err = issue_folio(&is, folio);
+				folio_unlock(folio);
 			}
 			if (err == -EAGAIN)
 				err = 0;
@@ -202,4 +275,43 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 	issue_submit(&is);
 	smcfs_grant_put(is.grant);
 	return err < 0 ? err : 0;
+}
+
+/**
+ * smcfs_write_folio() - send one folio and wait
+ * @inode: of a region.
+ * @folio: locked, mapped nowhere, held by a batch of the caller and by nobody else that it knows
+ * of.
+ *
+ * The folio stays locked, so nobody can store to it by a new mapping meanwhile.
+ * Context: process, killable.
+ * Return: 0: clean; -EAGAIN: dirty again; -EIO: no session, or the
+ * write failed; -EINTR.
+ */
+int smcfs_write_folio(struct inode *inode, struct folio *folio)
+{
+	struct writeback_control wbc = { .sync_mode = WB_SYNC_ALL };
+	struct wb_issue is = {
+		.wbc = &wbc,
+		.inode = inode,
+		.region = smcfs_i(inode)->region,
+		.sync = true,
+	};
+	int err = folio_wait_writeback_killable(folio);
+
+	if (err)
+		return -EINTR;
+	if (!folio_test_dirty(folio))
+		return 0;
+	is.grant = smcfs_region_grant(is.region);
+	if (IS_ERR(is.grant))
+		return -EIO;
+	err = issue_folio(&is, folio);
+	issue_submit(&is);
+	smcfs_grant_put(is.grant);
+	if (err)
+		return err;
+	if (folio_wait_writeback_killable(folio))
+		return -EINTR;
+	return folio_test_dirty(folio) ? -EAGAIN : 0;
 }

@@ -27,12 +27,13 @@ std::array<nla_policy, SMCFS_A_MAX + 1> make_policy()
                      SMCFS_A_DIRTY_BYTES, SMCFS_A_WRITEBACK_BYTES, SMCFS_A_CACHED_BYTES,
                      SMCFS_A_DISCARDED_BYTES})
         policy[attr].type = NLA_U64;
-    for (int attr : {SMCFS_A_MODE, SMCFS_A_UID, SMCFS_A_GID, SMCFS_A_WRITERS, SMCFS_A_FLAGS,
-                     SMCFS_A_ERRNO, SMCFS_A_STATE, SMCFS_A_FLUSH_AFTER_MS, SMCFS_A_OPENERS,
-                     SMCFS_A_WRITER_STATE, SMCFS_A_OLDEST_MS, SMCFS_A_INFLIGHT, SMCFS_A_QUEUED})
-        policy[attr].type = NLA_U32;
     for (int attr :
-         {SMCFS_A_CTO, SMCFS_A_DAEMON_PRESENT, SMCFS_A_CTO_ORIGIN, SMCFS_A_FLUSH_AFTER_ORIGIN})
+         {SMCFS_A_MODE, SMCFS_A_UID, SMCFS_A_GID, SMCFS_A_WRITERS, SMCFS_A_FLAGS, SMCFS_A_ERRNO,
+          SMCFS_A_STATE, SMCFS_A_FLUSH_AFTER_MS, SMCFS_A_MERGE_UNIT, SMCFS_A_OPENERS,
+          SMCFS_A_WRITER_STATE, SMCFS_A_OLDEST_MS, SMCFS_A_INFLIGHT, SMCFS_A_QUEUED})
+        policy[attr].type = NLA_U32;
+    for (int attr : {SMCFS_A_CTO, SMCFS_A_DAEMON_PRESENT, SMCFS_A_CTO_ORIGIN,
+                     SMCFS_A_FLUSH_AFTER_ORIGIN, SMCFS_A_MERGE_UNIT_ORIGIN, SMCFS_A_WRITERS_ORIGIN})
         policy[attr].type = NLA_U8;
     policy[SMCFS_A_STATS].type = NLA_NESTED;
     return policy;
@@ -180,6 +181,12 @@ Result<RegionInfo> parse_region(const nlmsghdr* msg)
         info.cto_origin = nla_get_u8(attrs[SMCFS_A_CTO_ORIGIN]);
     if (attrs[SMCFS_A_FLUSH_AFTER_ORIGIN])
         info.flush_after_origin = nla_get_u8(attrs[SMCFS_A_FLUSH_AFTER_ORIGIN]);
+    if (attrs[SMCFS_A_MERGE_UNIT])
+        info.merge_unit = nla_get_u32(attrs[SMCFS_A_MERGE_UNIT]);
+    if (attrs[SMCFS_A_MERGE_UNIT_ORIGIN])
+        info.merge_unit_origin = nla_get_u8(attrs[SMCFS_A_MERGE_UNIT_ORIGIN]);
+    if (attrs[SMCFS_A_WRITERS_ORIGIN])
+        info.writers_origin = nla_get_u8(attrs[SMCFS_A_WRITERS_ORIGIN]);
     info.dirty_bytes = get_u64(attrs, SMCFS_A_DIRTY_BYTES);
     info.writeback_bytes = get_u64(attrs, SMCFS_A_WRITEBACK_BYTES);
     info.cached_bytes = get_u64(attrs, SMCFS_A_CACHED_BYTES);
@@ -248,7 +255,7 @@ std::string_view writer_state_name(uint32_t state)
 
 std::string_view writers_name(uint32_t writers)
 {
-    static constexpr std::string_view kNames[] = {"", "exclusive"};
+    static constexpr std::string_view kNames[] = {"", "exclusive", "merge"};
     static_assert(std::size(kNames) == __SMCFS_WRITERS_MAX);
     return name_of(kNames, writers);
 }

@@ -60,8 +60,11 @@ struct RegionInfo {
     std::string reason;
     std::optional<bool> cto;
     std::optional<uint32_t> flush_after_ms;
+    std::optional<uint32_t> merge_unit;
     uint32_t cto_origin = SMCFS_ORIGIN_UNSPEC;
     uint32_t flush_after_origin = SMCFS_ORIGIN_UNSPEC;
+    uint32_t merge_unit_origin = SMCFS_ORIGIN_UNSPEC;
+    uint32_t writers_origin = SMCFS_ORIGIN_UNSPEC;
     uint64_t dirty_bytes = 0;
     uint64_t writeback_bytes = 0;
     uint64_t cached_bytes = 0;
@@ -90,6 +93,8 @@ struct KernelEvent {
 struct RegionSettings {
     std::optional<bool> cto;
     std::optional<uint32_t> flush_after_ms;
+    std::optional<uint32_t> writers; // enum smcfs_writers
+    std::optional<uint32_t> merge_unit;
 };
 
 // One message of the family. EPROTO names the attribute that is missing or malformed.

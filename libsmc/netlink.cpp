@@ -245,6 +245,10 @@ Result<void> Kernel::set(uint64_t id, const RegionSettings& settings)
         err = nla_put_u8(msg.get(), SMCFS_A_CTO, *settings.cto ? 1 : 0);
     if (err >= 0 && settings.flush_after_ms)
         err = nla_put_u32(msg.get(), SMCFS_A_FLUSH_AFTER_MS, *settings.flush_after_ms);
+    if (err >= 0 && settings.writers)
+        err = nla_put_u32(msg.get(), SMCFS_A_WRITERS, *settings.writers);
+    if (err >= 0 && settings.merge_unit)
+        err = nla_put_u32(msg.get(), SMCFS_A_MERGE_UNIT, *settings.merge_unit);
     if (err < 0)
         return netlink_failed(err, "cannot build a netlink message");
     return transact(std::move(msg), [](const nlmsghdr*) -> Result<void> { return {}; });

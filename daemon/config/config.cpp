@@ -224,7 +224,14 @@ void read_export(TableReader reader, Config& config)
     out.mode = reader.mode("mode").value_or(out.mode);
     out.uid = read_id(reader, "owner", lookup_user).value_or(out.uid);
     out.gid = read_id(reader, "group", lookup_group).value_or(out.gid);
-    reader.one_of("writers", {"exclusive"});
+    out.exclusive = reader.one_of("writers", {"merge", "exclusive"}) == "exclusive";
+    if (const auto unit =
+            reader.integer("merge_unit", SMCFS_MERGE_UNIT_MIN, SMCFS_MERGE_UNIT_MAX)) {
+        if (!merge_unit_valid(static_cast<std::uint64_t>(*unit)))
+            reader.issue("merge_unit", "is no power of two");
+        else
+            out.merge_unit = static_cast<std::uint32_t>(*unit);
+    }
     out.readonly = reader.boolean("readonly").value_or(false);
     for (const auto& [name, other] : config.exports) {
         if (name == out.name)

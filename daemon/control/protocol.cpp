@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "control/tcp.hpp"
+#include "core/merge_unit.hpp"
 
 namespace smc {
 namespace {
@@ -86,16 +87,29 @@ Result<Grant> read_grant_head(const Json& json)
     // (uid_t)-1 is no user.
     grant.uid = static_cast<uid_t>(SMC_TRY(get_unsigned(json, "uid", UINT32_MAX - 1)));
     grant.gid = static_cast<gid_t>(SMC_TRY(get_unsigned(json, "gid", UINT32_MAX - 1)));
-    const auto writers = SMC_TRY(get_string(json, "writers"));
-    if (writers != "exclusive")
+    const auto text = SMC_TRY(get_string(json, "writers"));
+    const auto writers = parse_writers(text);
+    if (!writers)
         return fail(EOPNOTSUPP, fmt::format("writers \"{}\" is not supported by this node: update "
                                             "its smcfsd",
-                                            printable(writers)));
+                                            printable(text)));
+    grant.writers = *writers;
+    grant.merge_unit = SMC_TRY(get_merge_unit(json));
     grant.readonly = SMC_TRY(get_bool(json, "readonly"));
     return grant;
 }
 
 } // namespace
+
+Result<std::uint32_t> get_merge_unit(const Json& json)
+{
+    const auto unit =
+        SMC_TRY(get_unsigned_or(json, "merge_unit", SMCFS_MERGE_UNIT_MAX, SMCFS_MERGE_UNIT));
+    if (!merge_unit_valid(unit))
+        return fail(EINVAL, fmt::format("\"merge_unit\" must be a power of two from {} to {}",
+                                        SMCFS_MERGE_UNIT_MIN, SMCFS_MERGE_UNIT_MAX));
+    return static_cast<std::uint32_t>(unit);
+}
 
 Json to_json(const SessionOffer& offer)
 {
@@ -147,7 +161,8 @@ Json to_json(const Grant& grant, std::size_t first)
             {"mode", grant.mode},
             {"uid", grant.uid},
             {"gid", grant.gid},
-            {"writers", "exclusive"},
+            {"writers", to_string(grant.writers)},
+            {"merge_unit", grant.merge_unit},
             {"readonly", grant.readonly},
             {"keys", to_string(grant.keys)},
             {"extents", std::move(extents)},
@@ -202,7 +217,8 @@ Json to_json(const ExportInfo& info)
               {"uid", info.uid},
               {"gid", info.gid},
               {"mode", info.mode},
-              {"writers", "exclusive"},
+              {"writers", to_string(info.writers)},
+              {"merge_unit", info.merge_unit},
               {"readonly", info.readonly},
               {"provider", info.provider},
               {"path", info.path.empty() ? Json() : Json(info.path)},

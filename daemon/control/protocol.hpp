@@ -18,6 +18,9 @@ Result<SessionOffer> offer_from_json(const Json& json);
 Json to_json(const ProbeOffer& offer);
 Result<ProbeOffer> probe_from_json(const Json& json);
 
+// "merge_unit" of a request or a grant; absent: the default.
+Result<std::uint32_t> get_merge_unit(const Json& json);
+
 // With the extents from `first` on, as many as fit into a frame, and `more`.
 Json to_json(const Grant& grant, std::size_t first);
 

@@ -136,6 +136,7 @@ Result<RegionId> KernelLink::region_attach(const RegionAttach& attach)
     put_u32(message, SMCFS_A_UID, grant.uid);
     put_u32(message, SMCFS_A_GID, grant.gid);
     put_u32(message, SMCFS_A_WRITERS, static_cast<std::uint32_t>(grant.writers));
+    put_u32(message, SMCFS_A_MERGE_UNIT, grant.merge_unit);
     put_u32(message, SMCFS_A_FLAGS, grant.readonly ? SMCFS_RF_READONLY : 0);
     nla_put(message.get(), SMCFS_A_EXTENTS,
             static_cast<int>(grant.extents.size() * sizeof(smcfs_extent)), grant.extents.data());

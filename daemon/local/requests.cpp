@@ -77,9 +77,13 @@ Result<ExportSpec> read_export(LocalRequest& request)
     spec.mode =
         static_cast<std::uint32_t>(SMC_TRY(get_unsigned_or(request.body, "mode", kModeMax, 0600)));
     spec.readonly = SMC_TRY(get_bool_or(request.body, "readonly", false));
-    if (request.body.contains("writers") &&
-        SMC_TRY(get_string(request.body, "writers")) != "exclusive")
-        return fail(EOPNOTSUPP, "\"writers\" must be \"exclusive\"");
+    if (request.body.contains("writers")) {
+        const auto writers = parse_writers(SMC_TRY(get_string(request.body, "writers")));
+        if (!writers)
+            return fail(EOPNOTSUPP, "\"writers\" must be \"merge\" or \"exclusive\"");
+        spec.writers = *writers;
+    }
+    spec.merge_unit = SMC_TRY(get_merge_unit(request.body));
     return spec;
 }
 

@@ -36,8 +36,8 @@ Result<memory::Memory> make_memory(ExportSpec& spec)
 
 ExportEntry::ExportEntry(const ExportSpec& spec, memory::Memory memory, Registrar& registrar)
     : name(spec.name), uid(spec.uid), gid(spec.gid), mode(spec.mode), writers(spec.writers),
-      readonly(spec.readonly), generation(random_identity()), registrar_(registrar),
-      memory_(std::make_shared<memory::Memory>(std::move(memory)))
+      merge_unit(spec.merge_unit), readonly(spec.readonly), generation(random_identity()),
+      registrar_(registrar), memory_(std::make_shared<memory::Memory>(std::move(memory)))
 {}
 
 void ExportEntry::submit(RegistrationJob job, Done<Registered> done)
@@ -163,6 +163,7 @@ ExportInfo ExportEntry::info() const
     info.gid = gid;
     info.mode = mode;
     info.writers = writers;
+    info.merge_unit = merge_unit;
     info.readonly = readonly;
     info.size = memory_->size();
     info.generation = generation;

@@ -59,6 +59,7 @@ public:
     const gid_t gid;
     const std::uint32_t mode;
     const Writers writers;
+    const std::uint32_t merge_unit;
     const bool readonly;
     const Generation generation;
     std::optional<SessionId> writer; // holds the writing right

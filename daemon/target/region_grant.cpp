@@ -174,6 +174,7 @@ Grant RegionGrant::make_grant() const
     grant.uid = entry_.uid;
     grant.gid = entry_.gid;
     grant.writers = entry_.writers;
+    grant.merge_unit = entry_.merge_unit;
     grant.readonly = entry_.readonly;
     grant.extents = extents_;
     grant.keys = keys_;

@@ -4,6 +4,19 @@
 
 namespace smc {
 
+const char* to_string(Writers writers)
+{
+    return writers == Writers::exclusive ? "exclusive" : "merge";
+}
+
+std::optional<Writers> parse_writers(std::string_view text)
+{
+    for (const auto writers : {Writers::merge, Writers::exclusive})
+        if (text == to_string(writers))
+            return writers;
+    return {};
+}
+
 const char* to_string(Keys keys)
 {
     switch (keys) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -55,14 +56,20 @@ struct Caller {
     gid_t gid = 0;
 };
 
-enum class Writers : std::uint32_t { exclusive = SMCFS_WRITERS_EXCLUSIVE };
+enum class Writers : std::uint32_t {
+    exclusive = SMCFS_WRITERS_EXCLUSIVE,
+    merge = SMCFS_WRITERS_MERGE,
+};
+const char* to_string(Writers writers);
+std::optional<Writers> parse_writers(std::string_view text);
 
 struct ExportSpec {
     std::string name;
     uid_t uid = 0; // owner on the client nodes
     gid_t gid = 0;
     std::uint32_t mode = 0600; // permission bits only
-    Writers writers = Writers::exclusive;
+    Writers writers = Writers::merge;
+    std::uint32_t merge_unit = SMCFS_MERGE_UNIT; // bytes
     bool readonly = false;
     std::variant<HostMemory, FilePath, FdMemory> source;
     Caller caller; // for FilePath
@@ -77,7 +84,8 @@ struct ExportInfo {
     uid_t uid = 0;
     gid_t gid = 0;
     std::uint32_t mode = 0;
-    Writers writers = Writers::exclusive;
+    Writers writers = Writers::merge;
+    std::uint32_t merge_unit = SMCFS_MERGE_UNIT;
     bool readonly = false;
     std::uint64_t size = 0;
     Generation generation = 0;
@@ -112,7 +120,8 @@ struct Grant {
     std::uint32_t mode = 0;
     uid_t uid = 0;
     gid_t gid = 0;
-    Writers writers = Writers::exclusive;
+    Writers writers = Writers::merge;
+    std::uint32_t merge_unit = SMCFS_MERGE_UNIT;
     bool readonly = false;
     std::vector<smcfs_extent> extents;
     Keys keys = Keys::none;

@@ -78,10 +78,10 @@ enum smc_state {
 	SMC_STATE_DETACHING,
 };
 
-/* Who may write, smc_status_info.writer_state. */
+/* Who may write, smc_status_info.writer_state. Only exclusive regions have a writing right. */
 enum smc_writer_state {
 	SMC_WRITER_UNKNOWN,
-	SMC_WRITER_NONE,	/* nobody on this node has opened the region for writing */
+	SMC_WRITER_NONE,	/* nobody on this node asked for it */
 	SMC_WRITER_ASKING,
 	SMC_WRITER_HELD,	/* this node holds the writing right */
 };

@@ -5,6 +5,7 @@
 // tests in guests. Exit 0, or 1 with what was wrong.
 //
 //   write REGION SEED    fill it, half by stores, half by smc_store, barrier, watch its dirty bytes
+//   right REGION STATE   attached for writing, its writing right is in that state of smc_writer_state
 //   verify REGION SEED   acquire, then compare by loads and by smc_load
 //   file PATH SEED       the same for the memory itself, on the target
 //   limits REGION        ranges, windows and read-only handles
@@ -63,7 +64,6 @@ int write(const std::string& name, unsigned seed)
 
     smc_status_info info = region.status();
     require(info.state == SMC_STATE_ACTIVE, "the region is not active");
-    require(info.writer_state == SMC_WRITER_HELD, "the writing right is not held");
     require(name == std::string(info.node) + ":" + info.name, "status names another region");
     require(info.region_bytes == bytes.size(), "status tells another size");
     require(info.generation != 0 && info.session_id != 0, "status lacks identities");
@@ -73,6 +73,15 @@ int write(const std::string& name, unsigned seed)
     info = region.status();
     require(info.dirty_bytes == 0 && info.writeback_bytes == 0, "dirty bytes after a barrier");
     region.detach();
+    return 0;
+}
+
+int right(const std::string& name, unsigned wanted)
+{
+    smc::Region region = smc::Region::attach(name, {.timeout_ms = kWaitMs});
+    const smc_status_info info = region.status();
+    require(info.writer_state == wanted,
+            "the state of the writing right is " + std::to_string(info.writer_state));
     return 0;
 }
 
@@ -165,6 +174,8 @@ int run(const std::string& verb, const std::string& object, const char* number)
     const unsigned value = number ? static_cast<unsigned>(std::strtoul(number, nullptr, 10)) : 0;
     if (verb == "write")
         return write(object, value);
+    if (verb == "right")
+        return right(object, value);
     if (verb == "verify")
         return verify(object, value);
     if (verb == "file")

@@ -13,11 +13,14 @@
 # As in <errno.h>.
 ENOENT=2
 EROFS=30
+# As in <smc/smc.h>.
+SMC_WRITER_NONE=1
+SMC_WRITER_HELD=3
 
 start() {
 	product_start
 	on target export_file r 1M
-	on target export_file odd 1000001
+	on target export_file odd 1000001 --writers exclusive
 	on target export_file fixed 64K --readonly
 	barrier exported
 }
@@ -25,6 +28,8 @@ start() {
 goes_both_ways() {
 	on client check libsmc-check write target:r 7
 	on client check libsmc-check write target:odd 8
+	on client check libsmc-check right target:r $SMC_WRITER_NONE
+	on client check libsmc-check right target:odd $SMC_WRITER_HELD
 	barrier written
 	if [ "$NODE" = target ]; then
 		check libsmc-check file /dev/shm/r 7

@@ -7,8 +7,9 @@
 #     client: model, two processes, /smc/target/model  -- rxe --  target: /dev/shm/model
 #                     `---------- TCP: what does the memory hold? ----------> model-target
 #
-# Claim: over 100,000 random commands (10 million with SOAK=1) no byte that a program reads here, and
-# no byte of the target's memory after a barrier, is another than a model in memory says.
+# Claim: over 100,000 random commands (10 million with SOAK=1), with either writers policy, no byte
+# that a program reads here, and no byte of the target's memory after a barrier, is another than a
+# model in memory says.
 . "$SMC_ROOT/tests/vm/lib-product.sh"
 
 # Most of the commands work in little memory: whatever drops all of it (open, drop_caches) is followed by
@@ -19,11 +20,12 @@ OPS_SHORT=100000 OPS_LONG=10000000
 [ "$KERNEL" != debug ] || OPS_SHORT=2000 OPS_LONG=100000
 OPS=${OPS:-$((SOAK ? OPS_LONG : OPS_SHORT))}
 LARGE_OPS=$((OPS / 25))
+SMALL_OPS=$(((OPS - LARGE_OPS) / 2)) # of each kind of region
 
-model_run() { # model_run SIZE OPTIONS...
-	local size=$1
-	shift
-	on target export_file model "$size"
+model_run() { # model_run WRITERS SIZE OPTIONS...
+	local writers=$1 size=$2
+	shift 2
+	on target export_file model "$size" --writers "$writers"
 	on target serve_memory model
 	barrier served
 	if [ "$NODE" = client ]; then
@@ -54,7 +56,9 @@ model_finds_faults() {
 
 case_ "the product starts on both nodes" product_start
 case_ "the model finds a lost store" model_finds_faults
-case_ "random commands leave no byte wrong" model_run $SMALL --seed "$SEED" --ops $((OPS - LARGE_OPS))
-case_ "in a larger region, too" model_run $LARGE --seed $((SEED + 1)) --ops $LARGE_OPS
+case_ "random commands leave no byte wrong, merge" model_run merge $SMALL \
+	--seed "$SEED" --ops $SMALL_OPS
+case_ "the same, exclusive" model_run exclusive $SMALL --seed $((SEED + 1)) --ops $SMALL_OPS
+case_ "in a larger region, too" model_run merge $LARGE --seed $((SEED + 2)) --ops $LARGE_OPS
 case_ "everything is put away, and the module unloads" product_stop
 pass

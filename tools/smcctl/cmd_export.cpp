@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli.hpp"
+#include "core/merge_unit.hpp"
 #include "units.hpp"
 
 namespace smc::ctl {
@@ -26,7 +27,8 @@ struct ExportArgs {
     uint64_t offset = 0;
     uint64_t length = 0;
     uint32_t mode = 0600;
-    std::string writers = "exclusive";
+    std::string writers = "merge";
+    uint32_t merge_unit = SMCFS_MERGE_UNIT;
     bool readonly = false;
 };
 
@@ -35,6 +37,7 @@ Result<int> do_export(const Context& context, const ExportArgs& args)
     Json request = {{"name", args.name},
                     {"mode", args.mode},
                     {"writers", args.writers},
+                    {"merge_unit", args.merge_unit},
                     {"readonly", args.readonly}};
     if (args.file.empty()) {
         request["host"] = args.host_bytes;
@@ -91,6 +94,13 @@ void take_mode(CLI::App& verb, uint32_t& mode)
         ->type_name("MODE");
 }
 
+std::string merge_unit_check(const std::string& text)
+{
+    auto unit = parse_count(text, SMCFS_MERGE_UNIT_MAX);
+    return unit && merge_unit_valid(*unit) ? std::string()
+                                           : "must be a power of two from 4 to 4096";
+}
+
 } // namespace
 
 void add_exports(CLI::App& app, Context& context)
@@ -112,8 +122,14 @@ void add_exports(CLI::App& app, Context& context)
     add_size(*verb, "--length", args->length, "Its size [to the end of --file]")->needs(file);
     take_mode(*verb, args->mode);
     verb->add_flag("--readonly", args->readonly, "Nobody may write, root included");
-    verb->add_option("--writers", args->writers, "Who may write: exclusive, one session at a time")
-        ->check(CLI::IsMember({"exclusive"}))
+    verb->add_option(
+            "--writers", args->writers,
+            "merge: any number of nodes, what each changed is sent; exclusive: one at a time")
+        ->check(CLI::IsMember({"merge", "exclusive"}))
+        ->capture_default_str();
+    verb->add_option("--merge-unit", args->merge_unit,
+                     "Bytes that merge sends together: a power of two, 4 to 4096")
+        ->check(merge_unit_check)
         ->capture_default_str();
     verb->parse_complete_callback([host, file, args] {
         if (host->count() + file->count() == 0)

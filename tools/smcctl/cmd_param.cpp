@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli.hpp"
+#include "core/merge_unit.hpp"
 #include "model.hpp"
 #include "units.hpp"
 
@@ -31,11 +32,12 @@ const std::vector<Param>& params()
         {"flush_after_ms", &RegionInfo::flush_after_origin},
         {"generation", nullptr},
         {"gid", nullptr},
+        {"merge_unit", &RegionInfo::merge_unit_origin},
         {"mode", nullptr},
         {"readonly", nullptr},
         {"size", nullptr},
         {"uid", nullptr},
-        {"writers", nullptr},
+        {"writers", &RegionInfo::writers_origin},
     };
     return list;
 }
@@ -130,6 +132,15 @@ Result<void> apply(client::RegionSettings& settings, const std::string& assignme
             return fail(EINVAL,
                         "flush_after_ms must be from 1 to " + std::to_string(kFlushAfterMsMax));
         settings.flush_after_ms = static_cast<uint32_t>(ms);
+    } else if (key == "merge_unit") {
+        uint64_t unit = SMC_TRY(parse_count(value, SMCFS_MERGE_UNIT_MAX));
+        if (!merge_unit_valid(unit))
+            return fail(EINVAL, "merge_unit must be a power of two from 4 to 4096");
+        settings.merge_unit = static_cast<uint32_t>(unit);
+    } else if (key == "writers") {
+        if (value != "merge" && value != "exclusive")
+            return fail(EINVAL, "writers must be merge or exclusive");
+        settings.writers = value == "merge" ? SMCFS_WRITERS_MERGE : SMCFS_WRITERS_EXCLUSIVE;
     } else {
         return fail(EINVAL, "\"" + key + "\" cannot be set: the keys are " + known_keys(true));
     }
@@ -166,9 +177,16 @@ Result<int> set(const Context& context, const SetArgs& args)
         changed["cto"] = *settings.cto;
     if (settings.flush_after_ms)
         changed["flush_after_ms"] = *settings.flush_after_ms;
+    if (settings.merge_unit)
+        changed["merge_unit"] = *settings.merge_unit;
+    if (settings.writers)
+        changed["writers"] = client::writers_name(*settings.writers);
     Output out = context.output();
     out.model({{"node", region.node}, {"name", region.name}, {"set", changed}});
-    out.record(changed, {{"cto", "cto"}, {"flush_after_ms", "flush_after_ms"}});
+    out.record(changed, {{"cto", "cto"},
+                         {"flush_after_ms", "flush_after_ms"},
+                         {"merge_unit", "merge_unit"},
+                         {"writers", "writers"}});
     return 0;
 }
 

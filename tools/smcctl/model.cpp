@@ -59,6 +59,7 @@ Json to_json(const client::RegionInfo& region)
         {"reason", text_or_null(region.reason)},
         {"cto", region.cto ? Json(*region.cto) : Json()},
         {"flush_after_ms", region.flush_after_ms ? Json(*region.flush_after_ms) : Json()},
+        {"merge_unit", region.merge_unit ? Json(*region.merge_unit) : Json()},
         {"dirty_bytes", region.dirty_bytes},
         {"writeback_bytes", region.writeback_bytes},
         {"cached_bytes", region.cached_bytes},

@@ -33,20 +33,20 @@ _smcctl()
         return
         ;;
     --writers)
-        mapfile -t COMPREPLY < <(compgen -W exclusive -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'merge exclusive' -- "$cur")
         return
         ;;
     esac
     local words=''
     case $verb in
     '') words="$verbs --json --socket --timeout --help --version" ;;
-    export) words='--host --hugepages --file --offset --length --mode --readonly --writers' ;;
+    export) words='--host --hugepages --file --offset --length --mode --readonly --writers --merge-unit' ;;
     unexport) words=$(_smcctl_names regions name) ;;
     attach) words='--wait' && mapfile -t COMPREPLY < <(compgen -f -- "${cur:-/smc/}") ;;
     detach) words="--force --yes $(_smcctl_regions)" ;;
     flush | acquire) words="--offset --length $(_smcctl_regions)" ;;
-    get) words="cto flush_after_ms generation gid mode readonly size uid writers $(_smcctl_regions)" ;;
-    set) words="cto=on cto=off flush_after_ms= $(_smcctl_regions)" ;;
+    get) words="cto flush_after_ms generation gid merge_unit mode readonly size uid writers $(_smcctl_regions)" ;;
+    set) words="cto=on cto=off flush_after_ms= merge_unit= writers=merge writers=exclusive $(_smcctl_regions)" ;;
     ping) words="--seconds --no-rdma $(_smcctl_names peers node)" ;;
     stats) words="--watch --interval --count $(_smcctl_regions)" ;;
     events) words='--follow --count --seconds' ;;

@@ -22,6 +22,9 @@
 #define SMCFS_NODE_NAME_MAX	63	/* bytes, without NUL: one path component */
 #define SMCFS_REGION_NAME_MAX	191	/* bytes, without NUL: components joined by '/' */
 #define SMCFS_REGION_SIZE_MAX	(1ULL << 44)	/* 16 TiB */
+#define SMCFS_MERGE_UNIT_MIN	4
+#define SMCFS_MERGE_UNIT_MAX	4096
+#define SMCFS_MERGE_UNIT	64		/* the default */
 #define SMCFS_TOKEN_BYTES	16
 #define SMCFS_EXTENTS_MAX	1024
 #define SMCFS_EXTENT_MIN	(2ULL << 20)	/* every extent but a grant's last */
@@ -57,16 +60,18 @@ struct smcfs_cm_private {
  *	SMCFS_CMD_EVENT_SESSION with state LIVE or DEAD.
  * @SMCFS_CMD_SESSION_DEL: SESSION_ID: destroy the QPs; EVENT_SESSION DEAD says it is done.
  * @SMCFS_CMD_REGION_ATTACH: NODE, NAME, SESSION_ID, GENERATION, SIZE, MODE, UID, GID, WRITERS,
- *	FLAGS, EXTENTS: bind a name to a grant. For a name that is attached with the same
- *	generation this replaces session and extents (rebind, DEGRADED -> ACTIVE); with another
+ *	FLAGS, [MERGE_UNIT], EXTENTS: bind a name to a grant. For a name that is attached with the
+ *	same generation this replaces session and extents (rebind, DEGRADED -> ACTIVE); with another
  *	generation the old region is revoked first. The reply carries REGION_ID.
  * @SMCFS_CMD_BIND_FAIL: NODE, NAME, ERRNO: no such grant. EISDIR: the name is a prefix of names.
  * @SMCFS_CMD_REGION_DETACH: REGION_ID, [FLAGS SMCFS_DETACH_FORCE]: flush and forget. -EBUSY while
  *	open or mapped; -EIO when dirty pages could not be sent (nothing is lost). With FORCE dirty
  *	pages are discarded, open files turn to EIO; the reply carries DISCARDED_BYTES.
  * @SMCFS_CMD_REGION_REVOKE: REGION_ID: the memory is gone for good; as DETACH with FORCE.
- * @SMCFS_CMD_REGION_SET: REGION_ID and any of CTO, FLUSH_AFTER_MS, [ORIGIN]: change a live region.
- *	What has a higher origin already keeps its value, without an error.
+ * @SMCFS_CMD_REGION_SET: REGION_ID and any of CTO, FLUSH_AFTER_MS, MERGE_UNIT, WRITERS, [ORIGIN]:
+ *	change a live region, all or nothing. What has a higher origin already keeps its value,
+ *	without an error. WRITERS: -EBUSY while it is open for writing or has pages that are in
+ *	use; -EPERM: merge where the exporter asks for exclusive.
  * @SMCFS_CMD_WRITER_RESULT: REGION_ID, ERRNO (0: granted): answer to UPCALL_WRITER.
  * @SMCFS_CMD_LIST_RESULT: COOKIE, ERRNO, NAMES: answer to UPCALL_LIST.
  *
@@ -160,6 +165,9 @@ enum smcfs_attr {
 	SMCFS_A_ORIGIN,			/* u8, enum smcfs_origin of what is set; absent: SET */
 	SMCFS_A_CTO_ORIGIN,		/* u8, enum smcfs_origin */
 	SMCFS_A_FLUSH_AFTER_ORIGIN,	/* u8, enum smcfs_origin */
+	SMCFS_A_MERGE_UNIT,		/* u32, bytes: a power of two, 4..4096 */
+	SMCFS_A_MERGE_UNIT_ORIGIN,	/* u8, enum smcfs_origin */
+	SMCFS_A_WRITERS_ORIGIN,		/* u8, enum smcfs_origin */
 	__SMCFS_A_MAX,
 };
 #define SMCFS_A_MAX (__SMCFS_A_MAX - 1)
@@ -176,6 +184,7 @@ struct smcfs_extent {
 enum smcfs_writers {
 	SMCFS_WRITERS_UNSPEC,
 	SMCFS_WRITERS_EXCLUSIVE,	/* one writing session, whole pages */
+	SMCFS_WRITERS_MERGE,		/* any number, units that changed */
 	__SMCFS_WRITERS_MAX,
 };
 #define SMCFS_WRITERS_MAX (__SMCFS_WRITERS_MAX - 1)

@@ -145,5 +145,6 @@ TEST_CASE("states out of range have a name", "[kernel]")
         CHECK(writers_name(state) == "unknown");
     }
     CHECK(writers_name(SMCFS_WRITERS_EXCLUSIVE) == "exclusive");
+    CHECK(writers_name(SMCFS_WRITERS_MERGE) == "merge");
     CHECK(writer_state_name(SMCFS_WRITER_HELD) == "held");
 }

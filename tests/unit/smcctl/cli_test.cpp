@@ -68,13 +68,17 @@ TEST_CASE("usage errors exit with 2, name the argument, and ask nobody", "[cli]"
         {"export", "a", "--file", "/dev/shm/x", "--hugepages"},
         {"export", "a", "--host", "1G", "--offset", "4K"},
         {"export", "a", "--host", "1G", "--mode", "4755"},
-        {"export", "a", "--host", "1G", "--writers", "merge"},
+        {"export", "a", "--host", "1G", "--writers", "all"},
+        {"export", "a", "--host", "1G", "--merge-unit", "48"},
         {"export", "../a", "--host", "1G"},
         {"set", "gpu3:a"},
         {"set", "gpu3:a", "cto"},
         {"set", "gpu3:a", "cto=maybe"},
         {"set", "gpu3:a", "flush_after_ms=0"},
         {"set", "gpu3:a", "flush_after_ms=3600001"},
+        {"set", "gpu3:a", "merge_unit=2"},
+        {"set", "gpu3:a", "merge_unit=65"},
+        {"set", "gpu3:a", "writers=nobody"},
         {"set", "gpu3:a", "size=5"},
         {"get", "gpu3:a", "nothing"},
         {"ping", "a:b"},
@@ -135,7 +139,8 @@ TEST_CASE("export sends what was asked for, in bytes and numbers", "[cli]")
     CHECK(talk.request["host"] == 1610612736U);
     CHECK(talk.request["hugepages"] == true);
     CHECK(talk.request["mode"] == 0640);
-    CHECK(talk.request["writers"] == "exclusive");
+    CHECK(talk.request["writers"] == "merge");
+    CHECK(talk.request["merge_unit"] == 64);
     CHECK(talk.request["readonly"] == false);
     CHECK_FALSE(talk.request.contains("file"));
     CHECK(talk.ran.out.find("8a1c0f33b7e26d54") != std::string::npos);

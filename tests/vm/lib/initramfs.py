@@ -31,10 +31,10 @@ def release_of(kernel_dir: Path) -> str:
     return releases[0]
 
 
-def module_files(kernel_dir: Path) -> list[Path]:
+def module_files(kernel_dir: Path, names: tuple[str, ...] = MODULES) -> list[Path]:
     """What to insert, dependencies first; what the kernel has built in is left out."""
     files: list[Path] = []
-    for name in MODULES:
+    for name in names:
         done = subprocess.run(
             ["modprobe", "-d", kernel_dir, "-S", release_of(kernel_dir), "--show-depends", name],
             capture_output=True, text=True, check=False)

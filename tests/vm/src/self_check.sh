@@ -55,6 +55,19 @@ must 0 "barrier-race" "$bin/barrier-race" --region "$dir/race" --target "file:$d
 must 1 "barrier-race finds a lost store" "$bin/barrier-race" --region "$dir/race" \
 	--target "file:$dir/race" --barriers 50 --break
 
+# Three writers of one file at a time, of which one may lose a store. Called by must.
+# shellcheck disable=SC2317
+writers() { # writers [OPTION]
+	fresh merge 256K
+	"$bin/merge-writer" "$dir/merge" --parts 3 --part 0 --ops 3000 &
+	"$bin/merge-writer" "$dir/merge" --parts 3 --part 1 --ops 3000 &
+	"$bin/merge-writer" "$dir/merge" --parts 3 --part 2 --ops 3000 --memory "$@"
+	wait
+	"$bin/merge-writer" "$dir/merge" --parts 3 --ops 3000 --check
+}
+must 0 "merge-writer" writers
+must 1 "merge-writer finds a lost store" writers --break
+
 fresh stress 1M
 must 0 "stress" "$bin/stress" --region "$dir/stress" --target "file:$dir/stress" --seconds 3
 must 1 "stress finds a lost store" "$bin/stress" --region "$dir/stress" \

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Staging pages: what a merge region sends, compared with what the target holds.
+ * Copyright (c) 2026 The SMC authors
+ *
+ * A page of a merge region goes out by a copy. The copy and the comparison are one pass, so what
+ * was compared is what is sent, whoever stores to the shadow page meanwhile: a program whose
+ * mapping is writable, a device that the page is pinned for, a debugger.
+ *
+ * Owns: the staging pages of each session. They bound what is in flight, and are a session's own,
+ * so that a
+ *	dead node keeps none from others.
+ * Contexts: create in process context; get in process context, may wait for transfers of the same
+ *	session; free in any but hard interrupt.
+ * Locking: smcfs_stages.lock, a leaf.
+ * Lifetime: with the session: whoever has a staging page holds the session through a transfer or a
+ * grant.
+ * Failure: nothing here fails once the pages exist, and nothing is allocated while flushing.
+ */
+#include <linux/bitmap.h>
+#include <linux/highmem.h>
+#include <linux/slab.h>
+#ifdef CONFIG_X86_64
+#include <asm/fpu/api.h>
+#endif
+
+#include "smcfs.h"
+
+/* Of a session: 1 MiB in flight, more than a 100 Gb/s link holds on its way. */
+#define SMCFS_STAGES	256
+
+struct smcfs_stages {
+	spinlock_t		lock;		/* leaf; process and softirq */
+	struct list_head	free;		/* [lock] */
+	unsigned int		nr_free;	/* [lock]; READ_ONCE */
+	wait_queue_head_t	wait;		/* ->free is not empty any more */
+	struct smcfs_stage	stages[SMCFS_STAGES];
+};
+
+static bool stage_has_avx2 __ro_after_init;
+
+/* ------------------------------------------------------------------ the pool */
+
+void smcfs_stages_free(struct smcfs_stages *stages)
+{
+	unsigned int i;
+
+	if (!stages)
+		return;
+	for (i = 0; i < SMCFS_STAGES; i++) {
+		if (!stages->stages[i].data)
+			continue;
+		set_page_private(folio_page(stages->stages[i].data, 0), 0);
+		folio_put(stages->stages[i].data);
+	}
+	kvfree(stages);
+}
+
+int smcfs_stages_create(struct smcfs_session *session)
+{
+	struct smcfs_stages *stages;
+	unsigned int i;
+
+	if (READ_ONCE(session->stages))
+		return 0;
+	stages = kvzalloc(sizeof(*stages), GFP_KERNEL);
+	if (!stages)
+		return -ENOMEM;
+	spin_lock_init(&stages->lock);
+	INIT_LIST_HEAD(&stages->free);
+	init_waitqueue_head(&stages->wait);
+	for (i = 0; i < SMCFS_STAGES; i++) {
+		struct smcfs_stage *stage = &stages->stages[i];
+		struct page *page = alloc_page(GFP_KERNEL);
+
+		if (!page) {
+			smcfs_stages_free(stages);
+			return -ENOMEM;
+		}
+		set_page_private(page, (unsigned long)stage);
+		stage->data = page_folio(page);
+		stage->pool = stages;
+		list_add_tail(&stage->link, &stages->free);
+	}
+	stages->nr_free = SMCFS_STAGES;
+	/* Two regions may be attached at a time. */
+	if (cmpxchg(&session->stages, NULL, stages))
+		smcfs_stages_free(stages);
+	return 0;
+}
+
+bool smcfs_stages_have(struct smcfs_stages *stages, unsigned int nr)
+{
+	return READ_ONCE(stages->nr_free) >= nr;
+}
+
+struct smcfs_stage *smcfs_stage_tryget(struct smcfs_stages *stages)
+{
+	struct smcfs_stage *stage;
+
+	spin_lock_bh(&stages->lock);
+	stage = list_first_entry_or_null(&stages->free, struct smcfs_stage, link);
+	if (stage) {
+		list_del(&stage->link);
+		WRITE_ONCE(stages->nr_free, stages->nr_free - 1);
+	}
+	spin_unlock_bh(&stages->lock);
+	return stage;
+}
+
+/* Bounded: what is in flight completes, or its queue pair is forced to fail. */
+struct smcfs_stage *smcfs_stage_get(struct smcfs_stages *stages)
+{
+	struct smcfs_stage *stage;
+
+	wait_event(stages->wait, (stage = smcfs_stage_tryget(stages)));
+	return stage;
+}
+
+void smcfs_stage_free(struct smcfs_stage *stage)
+{
+	struct smcfs_stages *stages = stage->pool;
+	unsigned int nr;
+
+	spin_lock_bh(&stages->lock);
+	/* The last used first: it is in the processor's cache. */
+	list_add(&stage->link, &stages->free);
+	nr = stages->nr_free + 1;
+	WRITE_ONCE(stages->nr_free, nr);
+	spin_unlock_bh(&stages->lock);
+	/* Pairs with the barrier of set_current_state(): who waits found none before. */
+	if (wq_has_sleeper(&stages->wait))
+		wake_up(&stages->wait);
+}
+
+/* ------------------------------------------------------------------ copy and compare */
+
+#ifdef CONFIG_X86_64
+/*
+ * A line, from the page's end to its begin: copied, and a bit of @same shifted in. vptest of the
+ * difference against zero leaves "no bit differs" in the carry flag.
+ */
+#define STAGE_LINE(low, high)						\
+	"vmovdqa -" low "(%[shadow],%[at]), %%ymm0\n"			\
+	"vmovdqa -" high "(%[shadow],%[at]), %%ymm1\n"			\
+	"vmovdqa %%ymm0, -" low "(%[stage],%[at])\n"			\
+	"vmovdqa %%ymm1, -" high "(%[stage],%[at])\n"			\
+	"vpxor -" low "(%[twin],%[at]), %%ymm0, %%ymm0\n"		\
+	"vpxor -" high "(%[twin],%[at]), %%ymm1, %%ymm1\n"		\
+	"vpor %%ymm0, %%ymm1, %%ymm1\n"					\
+	"vptest %%ymm1, %%ymm7\n"					\
+	"adcq %[same], %[same]\n"
+
+/* Context: between kernel_fpu_begin() and kernel_fpu_end(). Return: the lines that differ. */
+static u64 stage_scan_avx2(void *stage, const void *shadow, const void *twin)
+{
+	unsigned long at = PAGE_SIZE;
+	u64 same = 0;
+
+	/* As in the kernel's other users of these registers, the compiler knows of none. */
+	asm volatile("vpxor %%ymm7, %%ymm7, %%ymm7\n"
+		     "1:\n"
+		     STAGE_LINE("64", "32")
+		     STAGE_LINE("128", "96")
+		     STAGE_LINE("192", "160")
+		     STAGE_LINE("256", "224")
+		     "subq $256, %[at]\n"
+		     "jnz 1b\n"
+		     "vzeroupper\n"
+		     : [at] "+r" (at), [same] "+r" (same)
+		     : [stage] "r" (stage), [shadow] "r" (shadow), [twin] "r" (twin)
+		     : "cc", "memory");
+	return ~same;
+}
+#endif
+
+static u64 stage_scan_plain(u64 *stage, const u64 *shadow, const u64 *twin)
+{
+	unsigned int line, word;
+	u64 lines = 0;
+
+	for (line = 0; line < PAGE_SIZE / SMCFS_LINE_BYTES; line++) {
+		u64 differs = 0;
+
+		for (word = 0; word < SMCFS_LINE_BYTES / sizeof(u64); word++) {
+			/* Once: what is compared is what is sent. */
+			u64 value = READ_ONCE(*shadow++);
+
+			*stage++ = value;
+			differs |= value ^ *twin++;
+		}
+		lines |= (u64)!!differs << line;
+	}
+	return lines;
+}
+
+static u64 stage_scan(void *stage, const void *shadow, const void *twin)
+{
+#ifdef CONFIG_X86_64
+	u64 lines;
+
+	if (stage_has_avx2 && irq_fpu_usable()) {
+		kernel_fpu_begin();
+		lines = stage_scan_avx2(stage, shadow, twin);
+		kernel_fpu_end();
+		return lines;
+	}
+#endif
+	return stage_scan_plain(stage, shadow, twin);
+}
+
+/* Did @unit bytes at @at change other than where they are sent anyhow? */
+static bool stage_unit_changed(const struct smcfs_stage *stage, const u8 *data, const u8 *twin,
+			       unsigned int at, unsigned int unit)
+{
+	unsigned int i;
+
+	if (!memcmp(data + at, twin + at, unit))
+		return false;
+	if (!stage->forced)
+		return true;
+	for (i = at; i < at + unit; i++)
+		if (data[i] != twin[i] && !test_bit(i, stage->forced))
+			return true;
+	return false;
+}
+
+/* What is sent, to the byte: units that changed, and bytes that are sent anyhow. */
+static bool stage_fill_exact(struct smcfs_stage *stage, const u8 *data, const u8 *twin,
+			     unsigned int unit)
+{
+	unsigned int at, line, step;
+
+	if (stage->forced)
+		bitmap_copy(stage->bytes, stage->forced, PAGE_SIZE);
+	else
+		bitmap_zero(stage->bytes, PAGE_SIZE);
+	stage->exact = true;
+	/* A line at a time, or a unit if that is longer: those that are equal are known. */
+	step = max(unit, SMCFS_LINE_BYTES);
+	for (line = 0; stage->lines && line < PAGE_SIZE; line += step) {
+		u64 mask = GENMASK_ULL(step / SMCFS_LINE_BYTES - 1, 0) << line / SMCFS_LINE_BYTES;
+
+		if (!(stage->lines & mask))
+			continue;
+		for (at = line; at < line + step; at += unit)
+			if (stage_unit_changed(stage, data, twin, at, unit))
+				bitmap_set(stage->bytes, at, unit);
+	}
+	return !bitmap_empty(stage->bytes, PAGE_SIZE);
+}
+
+/* Every line of a unit in which one differs. */
+static u64 stage_widen(u64 lines, unsigned int unit)
+{
+	unsigned int per = unit / SMCFS_LINE_BYTES, i;
+	u64 mask = GENMASK_ULL(per - 1, 0);
+
+	for (i = 0; i < PAGE_SIZE / SMCFS_LINE_BYTES; i += per)
+		if (lines & (mask << i))
+			lines |= mask << i;
+	return lines;
+}
+
+bool smcfs_stage_fill(struct smcfs_stage *stage, struct page *shadow, struct page *twin,
+		      unsigned int unit)
+{
+	void *to = folio_address(stage->data);
+	void *from = kmap_local_page(shadow);
+
+	BUILD_BUG_ON(PAGE_SIZE / SMCFS_LINE_BYTES != 64);
+	stage->lines = 0;
+	stage->exact = false;
+	if (twin)
+		stage->lines = stage_scan(to, from, page_address(twin));
+	else if (stage->all || stage->forced)
+		memcpy(to, from, PAGE_SIZE);
+	kunmap_local(from);
+	if (stage->all) {
+		stage->send = U64_MAX;
+		return true;
+	}
+	if (stage->forced || (stage->lines && unit < SMCFS_LINE_BYTES))
+		return stage_fill_exact(stage, to, twin ? page_address(twin) : to, unit);
+	stage->send = unit > SMCFS_LINE_BYTES ? stage_widen(stage->lines, unit) : stage->lines;
+	return stage->send;
+}
+
+bool smcfs_stage_run(const struct smcfs_stage *stage, unsigned int *start, unsigned int *end)
+{
+	unsigned int first, last;
+	u64 rest;
+
+	if (*start >= PAGE_SIZE)
+		return false;
+	if (stage->exact) {
+		first = find_next_bit(stage->bytes, PAGE_SIZE, *start);
+		if (first >= PAGE_SIZE)
+			return false;
+		*start = first;
+		*end = find_next_zero_bit(stage->bytes, PAGE_SIZE, first);
+		return true;
+	}
+	first = *start / SMCFS_LINE_BYTES;	/* runs end at lines */
+	rest = stage->send >> first;
+	if (!rest)
+		return false;
+	first += __ffs64(rest);
+	rest = ~(stage->send >> first);
+	last = rest ? first + __ffs64(rest) : 64;
+	*start = first * SMCFS_LINE_BYTES;
+	*end = min(last, 64U) * SMCFS_LINE_BYTES;
+	return true;
+}
+
+void __init smcfs_stage_setup(void)
+{
+#ifdef CONFIG_X86_64
+	stage_has_avx2 = boot_cpu_has(X86_FEATURE_AVX2) &&
+			 cpu_has_xfeatures(XFEATURE_MASK_SSE | XFEATURE_MASK_YMM, NULL);
+#endif
+}

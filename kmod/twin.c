@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Twins: what of a page of a merge region is ours to send.
+ * Copyright (c) 2026 The SMC authors
+ *
+ * A merge region is written by several nodes and the accelerator at once, each its own units, so a
+ * unit that this node did not change must not be sent. Before a page becomes writable in a page
+ * table its content is copied: the twin. Write-back compares, sends the units that differ, and once
+ * they are acknowledged the twin holds what was sent. Bytes that came by write(2) are known one by
+ * one and go out changed or not: such a page needs no twin until it becomes writable in a page
+ * table, whose copy then already holds them.
+ *
+ *	page_mkwrite --> twin = shadow ---.
+ *	                                   >-- dirty bit --> issue: stage it, compare with twin
+ *	write(2) -----> forced bytes -----'                    |            |
+ *	                                        acknowledged: twin = stage  failed: dirty again,
+ *	                                        (none if clean by then)     the twin stays
+ *
+ * Why no store is lost: whoever may store to the page got it through page_mkwrite, under the folio
+ * lock, after the twin was taken; a twin goes only when its page's dirty bit is clear, and
+ * write-back clears that only after it took all write permissions back and found nobody holding the
+ * page by reference (wb_issue.c). Who holds it keeps bit and twin, and its late stores differ from
+ * that twin.
+ *
+ * Contexts: process; under the folio lock but for what ends a flight, which has the write-back
+ * flag.
+ * Locking: smcfs_folio.lock.
+ * Lifetime: with struct smcfs_folio. Charged to the memory cgroup of whoever stores.
+ * Failure: no memory for a twin: the fault is tried again after others were written back (dirty.c).
+ */
+#include <linux/bitmap.h>
+#include <linux/highmem.h>
+#include <linux/slab.h>
+
+#include "smcfs.h"
+
+static void twin_drop_locked(struct smcfs_page *page)
+{
+	if (page->twin)
+		__free_page(page->twin);
+	page->twin = NULL;
+}
+
+/* Context: any but hard interrupt; the folio leaves the page cache. */
+void smcfs_twin_free(struct smcfs_folio *sf)
+{
+	unsigned int i;
+
+	if (sf && sf->merge) {
+		for (i = 0; i < sf->nr_pages; i++) {
+			twin_drop_locked(&sf->pages[i]);
+			kfree(sf->pages[i].forced);
+		}
+	}
+	kfree(sf);
+}
+
+/**
+ * smcfs_twin_take() - a page is about to become writable in a page table
+ * @folio: locked, uptodate, of a merge region.
+ * @index: of the page in it.
+ *
+ * Marks the page as one to be compared. Context: process.
+ * Return: 0 or -ENOMEM.
+ */
+int smcfs_twin_take(struct folio *folio, unsigned int index)
+{
+	struct smcfs_folio *sf = smcfs_folio_prepare(folio);
+	struct smcfs_page *page;
+	unsigned long flags;
+	struct page *twin;
+
+	if (IS_ERR(sf))
+		return PTR_ERR(sf);
+	page = &sf->pages[index];
+	spin_lock_irqsave(&sf->lock, flags);
+	twin = page->twin;
+	if (twin)	/* with the bit set the end of a flight leaves it alone */
+		set_bit(index, sf->dirty);
+	spin_unlock_irqrestore(&sf->lock, flags);
+	if (twin)
+		return 0;
+	/* Rather again later than an OOM kill: the memory comes from pages that are being sent. */
+	twin = alloc_page(GFP_NOFS | __GFP_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN);
+	if (!twin)
+		return -ENOMEM;
+	copy_highpage(twin, folio_page(folio, index));
+	spin_lock_irqsave(&sf->lock, flags);
+	page->twin = twin;
+	set_bit(index, sf->dirty);
+	spin_unlock_irqrestore(&sf->lock, flags);
+	return 0;
+}
+
+/* The part of [@offset, @offset + @length) of a folio that lies in its page @index. */
+static void part_of_page(size_t offset, size_t length, unsigned int index, unsigned int *start,
+			 unsigned int *end)
+{
+	size_t base = (size_t)index << PAGE_SHIFT;
+
+	*start = max(offset, base) - base;
+	*end = min(offset + length, base + PAGE_SIZE) - base;
+}
+
+static unsigned long *forced_alloc(gfp_t gfp)
+{
+	return kzalloc(BITS_TO_LONGS(PAGE_SIZE) * sizeof(unsigned long), gfp);
+}
+
+/**
+ * smcfs_twin_force_prepare() - bytes of a folio are about to be written by write(2)
+ * @folio: locked, of a merge region.
+ * @offset: of the first byte in the folio.
+ * @length: bytes, at least 1, all of them in the folio.
+ *
+ * Gets the memory that smcfs_twin_force() needs. Context: process.
+ * Return: 0; -ENOMEM; -EIO: a bug of the caller.
+ */
+int smcfs_twin_force_prepare(struct folio *folio, size_t offset, size_t length)
+{
+	struct smcfs_folio *sf = smcfs_folio_prepare(folio);
+	unsigned int i, start, end, last = (offset + length - 1) >> PAGE_SHIFT;
+	unsigned long *map, flags;
+
+	if (IS_ERR(sf))
+		return PTR_ERR(sf);
+	if (WARN_ON_ONCE(last >= sf->nr_pages))
+		return -EIO;
+	for (i = offset >> PAGE_SHIFT; i <= last; i++) {
+		part_of_page(offset, length, i, &start, &end);
+		/* Failed flights give maps back; only the holder of the folio lock takes them. */
+		if (end - start == PAGE_SIZE || READ_ONCE(sf->pages[i].forced))
+			continue;
+		map = forced_alloc(GFP_NOFS | __GFP_ACCOUNT | __GFP_NOWARN);
+		if (!map)
+			return -ENOMEM;
+		spin_lock_irqsave(&sf->lock, flags);
+		if (!sf->pages[i].forced)
+			swap(sf->pages[i].forced, map);
+		spin_unlock_irqrestore(&sf->lock, flags);
+		kfree(map);
+	}
+	return 0;
+}
+
+/**
+ * smcfs_twin_force() - bytes of a folio were written by write(2): they are sent, changed or not
+ * @folio: locked, after smcfs_twin_force_prepare() of at least these bytes.
+ * @offset: of the first byte in the folio.
+ * @length: bytes, at least 1.
+ *
+ * Context: process.
+ */
+void smcfs_twin_force(struct folio *folio, size_t offset, size_t length)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned int i, start, end, last = (offset + length - 1) >> PAGE_SHIFT;
+
+	for (i = offset >> PAGE_SHIFT; i <= last; i++) {
+		struct smcfs_page *page = &sf->pages[i];
+		unsigned long *map = NULL, flags;
+
+		part_of_page(offset, length, i, &start, &end);
+		/* A write that was to cover the page fell short, which is rare. */
+		if (end - start < PAGE_SIZE && !READ_ONCE(page->forced))
+			map = forced_alloc(GFP_NOFS | __GFP_NOFAIL);
+		spin_lock_irqsave(&sf->lock, flags);
+		if (end - start == PAGE_SIZE) {
+			page->all = true;
+		} else {
+			if (!page->forced)
+				swap(page->forced, map);
+			bitmap_set(page->forced, start, end - start);
+		}
+		set_bit(i, sf->dirty);
+		spin_unlock_irqrestore(&sf->lock, flags);
+		kfree(map);
+	}
+}
+
+/**
+ * smcfs_twin_lead() - the target is about to get bytes by another way than write-back
+ * @folio: locked, uptodate, not in write-back; of any region.
+ * @offset: of the first byte in the folio.
+ * @data: the bytes.
+ * @length: of @data, at least 1; all in one page.
+ *
+ * The shadow page holds them from now on. Should they never get there they are owed, like any other
+ * change, if the page is dirty: a twin tells; without one they are marked as written by write(2).
+ * Context: process.
+ * Return: 0 or -ENOMEM.
+ */
+int smcfs_twin_lead(struct folio *folio, size_t offset, const void *data, size_t length)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned int index = offset >> PAGE_SHIFT;
+	bool force = sf && sf->merge && test_bit(index, sf->dirty) && !sf->pages[index].twin;
+	int err;
+
+	if (force) {
+		err = smcfs_twin_force_prepare(folio, offset, length);
+		if (err)
+			return err;
+	}
+	memcpy_to_page(folio_page(folio, index), offset_in_page(offset), data, length);
+	if (force)
+		smcfs_twin_force(folio, offset, length);
+	return 0;
+}
+
+/**
+ * smcfs_twin_follow() - the target got bytes by another way than write-back
+ * @folio: locked, uptodate; of any region.
+ * @offset: of the first byte in the folio.
+ * @data: the bytes.
+ * @length: of @data; all in one page.
+ *
+ * Shadow page and twin hold them from now on, so nothing of it is owed. Context: process.
+ */
+void smcfs_twin_follow(struct folio *folio, size_t offset, const void *data, size_t length)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned int index = offset >> PAGE_SHIFT;
+	unsigned long flags;
+
+	memcpy_to_page(folio_page(folio, index), offset_in_page(offset), data, length);
+	if (!sf || !sf->merge)
+		return;
+	spin_lock_irqsave(&sf->lock, flags);
+	if (sf->pages[index].twin)
+		memcpy_to_page(sf->pages[index].twin, offset_in_page(offset), data, length);
+	spin_unlock_irqrestore(&sf->lock, flags);
+}
+
+/**
+ * smcfs_twin_stage() - make a page ready to be sent
+ * @stage: to be filled.
+ * @folio: locked, write-protected, in write-back, with a struct smcfs_folio.
+ * @index: of the page in it; its dirty bit is set.
+ * @held: somebody may store to the page without a fault: it stays one to be compared.
+ * @unit: of comparing, bytes.
+ *
+ * Context: process.
+ * Return: there is something to be sent; else @stage is still the caller's.
+ */
+bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned int index, bool held,
+		      unsigned int unit)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	struct smcfs_page *page = &sf->pages[index];
+	unsigned long flags;
+
+	stage->folio = folio;
+	stage->sf = sf;
+	stage->index = index;
+	stage->failed = false;
+	atomic_set(&stage->pending, 1);
+	spin_lock_irqsave(&sf->lock, flags);
+	if (!held)
+		clear_bit(index, sf->dirty);
+	stage->all = page->all;
+	stage->forced = page->forced;
+	page->all = false;
+	page->forced = NULL;
+	spin_unlock_irqrestore(&sf->lock, flags);
+	if (smcfs_stage_fill(stage, folio_page(folio, index), page->twin, unit)) {
+		spin_lock_irqsave(&sf->lock, flags);
+		sf->inflight++;
+		spin_unlock_irqrestore(&sf->lock, flags);
+		return true;
+	}
+	kfree(stage->forced);
+	spin_lock_irqsave(&sf->lock, flags);
+	if (!test_bit(index, sf->dirty))
+		twin_drop_locked(page);
+	spin_unlock_irqrestore(&sf->lock, flags);
+	return false;
+}
+
+/* The target has it. What was stored meanwhile differs from the new twin. */
+static void twin_advance(struct smcfs_stage *stage, struct smcfs_page *page)
+{
+	const u8 *from = folio_address(stage->data);
+	unsigned int line;
+	u64 lines;
+	u8 *to;
+
+	/* A twin that was taken during the flight holds it already, and ->lines is 0. */
+	if (!page->twin || !stage->lines)
+		return;
+	to = page_address(page->twin);
+	if (stage->lines == U64_MAX) {
+		memcpy(to, from, PAGE_SIZE);
+		return;
+	}
+	for (lines = stage->lines; lines; lines &= lines - 1) {
+		line = __ffs64(lines) * SMCFS_LINE_BYTES;
+		memcpy(to + line, from + line, SMCFS_LINE_BYTES);
+	}
+}
+
+static void twin_end(struct smcfs_stage *stage)
+{
+	struct smcfs_folio *sf = stage->sf;
+	struct smcfs_page *page = &sf->pages[stage->index];
+	unsigned long flags;
+
+	spin_lock_irqsave(&sf->lock, flags);
+	if (stage->failed) {
+		set_bit(stage->index, sf->dirty);
+		page->all |= stage->all;
+		if (!page->forced)
+			swap(page->forced, stage->forced);
+		else if (stage->forced)
+			bitmap_or(page->forced, page->forced, stage->forced, PAGE_SIZE);
+	} else if (!test_bit(stage->index, sf->dirty)) {
+		twin_drop_locked(page);
+	} else {
+		twin_advance(stage, page);
+	}
+	spin_unlock_irqrestore(&sf->lock, flags);
+	kfree(stage->forced);
+}
+
+/**
+ * smcfs_twin_part_done() - a page of a folio, or the issuing of it, is over
+ * @mapping: of the region.
+ * @folio: in write-back; not touched after its last part.
+ * @sf: of it.
+ * @failed: the page is dirty again.
+ *
+ * Context: process.
+ */
+void smcfs_twin_part_done(struct address_space *mapping, struct folio *folio,
+			  struct smcfs_folio *sf, bool failed)
+{
+	unsigned long flags;
+	bool last;
+
+	spin_lock_irqsave(&sf->lock, flags);
+	sf->failed |= failed;
+	failed = sf->failed;
+	last = !--sf->inflight;
+	if (last)
+		sf->failed = false;
+	spin_unlock_irqrestore(&sf->lock, flags);
+	if (last)
+		smcfs_wb_end_folio(mapping, folio, failed ? -EIO : 0);
+}
+
+/* A transfer of the page, or its issuing, ended. Context: process. */
+void smcfs_twin_put_stage(struct address_space *mapping, struct smcfs_stage *stage)
+{
+	struct smcfs_folio *sf = stage->sf;
+	struct folio *folio = stage->folio;
+	bool failed;
+
+	if (!atomic_dec_and_test(&stage->pending))
+		return;
+	failed = READ_ONCE(stage->failed);
+	twin_end(stage);
+	smcfs_stage_free(stage);
+	smcfs_twin_part_done(mapping, folio, sf, failed);
+}
