@@ -12,7 +12,7 @@
 # and arrives when the link is back; memory of another generation, and memory beside the region,
 # is never touched; and what is given up is given up by command, and counted.
 . "$SMC_ROOT/tests/vm/lib-product.sh"
-export REQUEST_TIMEOUT_MS=2000
+export REQUEST_TIMEOUT_MS=2000 CONNECT_TIMEOUT_MS=5000
 
 # Far above the deadline of a request, for a slow machine; a hang is what must not be.
 CALL_MS=30000

@@ -16,6 +16,7 @@ TARGET_PORT=7500 # of model-target, which answers what the target's memory holds
 START_S=60       # for a daemon to be ready, on a busy machine
 # Guests share processors with whatever else the host does: only tests of failures want it short.
 REQUEST_TIMEOUT_MS=20000
+CONNECT_TIMEOUT_MS=20000
 
 # --- module, daemon, mount ---------------------------------------------------------------
 
@@ -26,6 +27,7 @@ write_config() {
 	{
 		echo "node = \"$NODE\""
 		printf '[timeouts]\nrequest_timeout_ms = %s\n' "$REQUEST_TIMEOUT_MS"
+		printf 'connect_timeout_ms = %s\n' "$CONNECT_TIMEOUT_MS"
 		for name in $NODE_NAMES; do
 			printf '[[peer]]\nname = "%s"\n' "$name"
 		done

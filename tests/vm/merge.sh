@@ -160,15 +160,15 @@ neighbours_are_kept() {
 failed_write_is_owed() {
 	if [ "$NODE" = client ]; then
 		probe_open a
+		p a "use 1" # first, since to open is to acquire
+		p a "open rw+direct /smc/target/s"
+		p a "use 0"
 		p a "open rw /smc/target/s"
 		p a "map rw shared 0 0"
 		p a "store 200704 64 1"
 		p a "pwrite 204800 64 0"
 		p a "load 0 1000001"
 		# Dirty by a part of the page, and then written past the cache, in vain: seen here, so owed.
-		p a "use 1"
-		p a "open rw+direct /smc/target/s"
-		p a "use 0"
 		p a "pwrite 208896 10 1"
 		check vm_ctl link client down
 		p a "use 1"
