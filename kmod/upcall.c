@@ -33,8 +33,9 @@
 static struct {
 	struct mutex		lock;	/* HELLO and departure */
 	u32			portid;	/* [lock] 0: absent; reads without: READ_ONCE */
+	u32			last;	/* [lock] port of the last one; reads without: READ_ONCE */
 	const struct sock	*sk;	/* [lock] tells two sockets apart, never followed */
-	unsigned int		stale;	/* [lock] departures seen before their notification */
+	unsigned int		stale;	/* [lock] departures from @last seen before their notification */
 } smcfs_daemon = {
 	.lock = __MUTEX_INITIALIZER(smcfs_daemon.lock),
 };
@@ -92,6 +93,9 @@ int smcfs_daemon_hello(u32 portid, const struct sock *sk)
 	if (smcfs_daemon.portid && smcfs_daemon.portid != portid) {
 		err = -EBUSY;
 	} else if (!smcfs_daemon.portid) {
+		if (smcfs_daemon.last != portid)
+			smcfs_daemon.stale = 0;
+		WRITE_ONCE(smcfs_daemon.last, portid);
 		smcfs_daemon.sk = sk;
 		WRITE_ONCE(smcfs_daemon.portid, portid);
 		pr_info("smcfs: daemon present, port %u\n", portid);
@@ -104,19 +108,18 @@ static int daemon_notify(struct notifier_block *nb, unsigned long event, void *d
 {
 	const struct netlink_notify *notify = data;
 
+	/* Not ->portid: hello sets it to 0 for a moment, and what it awaits would pass unseen. */
 	if (event != NETLINK_URELEASE || notify->protocol != NETLINK_GENERIC ||
 	    !net_eq(notify->net, &init_net) ||
-	    notify->portid != READ_ONCE(smcfs_daemon.portid))
+	    notify->portid != READ_ONCE(smcfs_daemon.last))
 		return NOTIFY_DONE;
 
 	mutex_lock(&smcfs_daemon.lock);
-	if (notify->portid == smcfs_daemon.portid) {
-		if (smcfs_daemon.stale) {
-			smcfs_daemon.stale--;
-		} else {
-			daemon_depart_locked();
-			pr_info("smcfs: daemon gone, attached regions stay\n");
-		}
+	if (notify->portid == smcfs_daemon.last && smcfs_daemon.stale) {
+		smcfs_daemon.stale--;
+	} else if (notify->portid == smcfs_daemon.portid) {
+		daemon_depart_locked();
+		pr_info("smcfs: daemon gone, attached regions stay\n");
 	}
 	mutex_unlock(&smcfs_daemon.lock);
 	return NOTIFY_DONE;

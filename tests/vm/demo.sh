@@ -91,7 +91,7 @@ drive_the_accelerator() {
 	barrier driven
 	if [ "$NODE" = target ]; then
 		check wait $!
-		while IFS= read -r line; do say "    $line"; done < <(grep job, /tmp/accelerator)
+		while IFS= read -r line; do say "    $line"; done < <(grep numbers, /tmp/accelerator)
 	fi
 }
 

@@ -17,7 +17,7 @@ export REQUEST_TIMEOUT_MS=2000 CONNECT_TIMEOUT_MS=5000
 # Far above the deadline of a request, for a slow machine; a hang is what must not be.
 CALL_MS=30000
 if [ "$KERNEL" = debug ]; then
-	REQUEST_TIMEOUT_MS=8000 CALL_MS=90000
+	REQUEST_TIMEOUT_MS=8000 CONNECT_TIMEOUT_MS=15000 CALL_MS=90000
 fi
 GUARD=65536
 LENGTH=$((1024 * 1024 + 100))
