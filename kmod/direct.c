@@ -359,20 +359,34 @@ ssize_t smcfs_direct_read(struct kiocb *iocb, struct iov_iter *to)
 	return total ?: err;
 }
 
-/* @folio is locked. See direct_update_shadow(). */
-static int direct_update_folio(struct folio *folio, loff_t pos, const void *from, size_t length,
-			       bool sent)
+/* @folio is held, not locked. See direct_update_shadow(). */
+static int direct_update_folio(struct address_space *mapping, struct folio *folio, loff_t pos,
+			       const void *from, size_t length, bool sent)
 {
 	size_t offset = offset_in_folio(folio, pos);
+	int err = 0;
 
-	if (sent) {
-		smcfs_twin_follow(folio, offset, from, length);
-		return 0;
+	for (;;) {
+		if (folio_lock_killable(folio))
+			return -EINTR;
+		/*
+		 * A flight that fails makes the page dirty again, and nobody knew these bytes for
+		 * ours. Faults must not wait for it behind us.
+		 */
+		if (sent || !folio_test_writeback(folio))
+			break;
+		folio_unlock(folio);
+		if (folio_wait_writeback_killable(folio))
+			return -EINTR;
 	}
-	/* A flight that fails makes the page dirty again, and nobody knew these bytes for ours. */
-	if (folio_wait_writeback_killable(folio))
-		return -EINTR;
-	return smcfs_twin_lead(folio, offset, from, length);
+	if (folio->mapping == mapping && folio_test_uptodate(folio)) {
+		if (sent)
+			smcfs_twin_follow(folio, offset, from, length);
+		else
+			err = smcfs_twin_lead(folio, offset, from, length);
+	}
+	folio_unlock(folio);
+	return err;
 }
 
 /*
@@ -382,6 +396,7 @@ static int direct_update_folio(struct folio *folio, loff_t pos, const void *from
 static int direct_update_shadow(struct inode *inode, struct smcfs_direct *direct, loff_t pos,
 				size_t length, bool sent)
 {
+	struct address_space *mapping = inode->i_mapping;
 	struct folio *folio;
 	size_t done = 0, part;
 	int err = 0;
@@ -390,18 +405,12 @@ static int direct_update_shadow(struct inode *inode, struct smcfs_direct *direct
 		part = min_t(size_t, length - done, PAGE_SIZE - offset_in_page(pos + done));
 		/* A bounce page ends sooner than a shadow page when @pos is not aligned. */
 		part = min_t(size_t, part, PAGE_SIZE - offset_in_page(done));
-		folio = __filemap_get_folio(inode->i_mapping, (pos + done) >> PAGE_SHIFT, 0, 0);
+		folio = __filemap_get_folio(mapping, (pos + done) >> PAGE_SHIFT, 0, 0);
 		if (!IS_ERR(folio)) {
 			u8 *from = page_address(direct->pages[done >> PAGE_SHIFT]);
 
-			if (folio_lock_killable(folio)) {
-				folio_put(folio);
-				return -EINTR;
-			}
-			if (folio->mapping == inode->i_mapping && folio_test_uptodate(folio))
-				err = direct_update_folio(folio, pos + done,
-							  from + offset_in_page(done), part, sent);
-			folio_unlock(folio);
+			err = direct_update_folio(mapping, folio, pos + done,
+						  from + offset_in_page(done), part, sent);
 			folio_put(folio);
 		}
 		done += part;
@@ -466,7 +475,7 @@ ssize_t smcfs_direct_write(struct kiocb *iocb, struct iov_iter *from)
 		/* A fetch that passed the write brought old bytes; a failed one left new ones. */
 		if (n && !err)
 			err = direct_update_shadow(inode, direct, iocb->ki_pos, n, true);
-		else if (n)
+		if (n && err)
 			direct_forget(iocb->ki_filp, iocb->ki_pos, n);
 		kref_put(&direct->ref, direct_release);
 		if (err)

@@ -56,6 +56,9 @@ err_unlock:
 	folio_unlock(folio);
 	sb_end_pagefault(inode->i_sb);
 	if (short_of_memory) {
+		/* A fault of the kernel's own store would repeat without a look at signals. */
+		if (fatal_signal_pending(current))
+			return VM_FAULT_SIGBUS;
 		/*
 		 * The program is going to fault again, or be killed. Pages that are written back
 		 * give memory back, so this throttles it where an error would get somebody killed.

@@ -24,8 +24,8 @@
 /* So often: with the timeout above 2 s of silence, if the request timeout allows. */
 #define CM_RETRY_COUNT		7
 /*
- * The core misses a neighbour's answer that comes between its question and its note of who asked. It
- * looks again when its time is up, so it gets little, and again.
+ * The core misses a neighbour's answer that comes between its question and its note of who asked.
+ * It looks again when its time is up, so it gets little, and again.
  */
 #define CM_RESOLVE_TRY_MS	200
 /* 7 would mean for ever. Nothing is received, so the target never is "not ready". */

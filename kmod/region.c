@@ -806,8 +806,10 @@ int smcfs_region_set_writers(struct smcfs_region *region, u32 writers)
 	/* Keeps writable opens out, and with them whoever could dirty a page. */
 	if (mutex_lock_killable(&region->writer_lock))
 		return -EINTR;
-	if (writers == region->writers)
-		goto out;
+	if (writers == region->writers) {
+		mutex_unlock(&region->writer_lock);
+		return 0;
+	}
 	if (region->nr_writers || region->pin.mnt) {
 		err = -EBUSY;
 		goto out;

@@ -194,9 +194,12 @@ int smcfs_twin_lead(struct folio *folio, size_t offset, const void *data, size_t
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	unsigned int index = offset >> PAGE_SHIFT;
-	bool force = sf && sf->merge && test_bit(index, sf->dirty) && !sf->pages[index].twin;
+	bool force = false;
 	int err;
 
+	/* A clean folio may have bits, left by a flush that found it held. */
+	if (sf && sf->merge && folio_test_dirty(folio))
+		force = test_bit(index, sf->dirty) && !sf->pages[index].twin;
 	if (force) {
 		err = smcfs_twin_force_prepare(folio, offset, length);
 		if (err)

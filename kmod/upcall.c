@@ -35,7 +35,7 @@ static struct {
 	u32			portid;	/* [lock] 0: absent; reads without: READ_ONCE */
 	u32			last;	/* [lock] port of the last one; reads without: READ_ONCE */
 	const struct sock	*sk;	/* [lock] tells two sockets apart, never followed */
-	unsigned int		stale;	/* [lock] departures from @last seen before their notification */
+	unsigned int		stale;	/* [lock] departures from @last yet to be told */
 } smcfs_daemon = {
 	.lock = __MUTEX_INITIALIZER(smcfs_daemon.lock),
 };

@@ -39,8 +39,8 @@ struct Workers::State {
             idle.notify_all();
     }
 
-    // A thread that runs them and that nobody waits for. Not std::thread, which tells of its failure
-    // by an exception.
+    // A thread that runs them and that nobody waits for. Not std::thread, which tells of its
+    // failure by an exception.
     static Result<void> start_thread(const std::shared_ptr<State>& state)
     {
         auto argument = std::make_unique<std::shared_ptr<State>>(state);

@@ -4,11 +4,11 @@
 // Raw verbs between two nodes, for comparison: the one side offers memory, the other one writes and
 // reads it. Nothing of SMC is in between.
 //
-// Owns: one connection at a time, on its own protection domain and memory; nobody else's memory can be
-// reached through it. Whoever can reach the port can connect: the memory holds nothing.
+// Owns: one connection at a time, on its own protection domain and memory; nobody else's memory can
+// be reached through it. Whoever can reach the port can connect: the memory holds nothing.
 // Contexts: the calling thread, which polls.
-// Failure: the connection is given up, also that of a peer that has become silent; serve_raw() goes on
-// with the next one.
+// Failure: the connection is given up, also that of a peer that has become silent; serve_raw() goes
+// on with the next one.
 #pragma once
 
 #include <chrono>

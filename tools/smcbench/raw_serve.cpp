@@ -74,8 +74,14 @@ Result<RawId> listen_on(rdma_event_channel& channel, std::uint16_t port)
     any4.sin_port = htons(port);
     if ((rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&any6)) != 0 &&
          rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&any4)) != 0) ||
-        rdma_listen(id, kBacklog) != 0)
-        return fail_errno(errno, "port " + std::to_string(port));
+        rdma_listen(id, kBacklog) != 0) {
+        const int error = errno;
+        const std::string name = "port " + std::to_string(port);
+        // The connection manager says either of a port.
+        if (error == EADDRNOTAVAIL || error == EADDRINUSE)
+            return fail(EADDRINUSE, name + " is in use");
+        return fail_errno(error, name);
+    }
     return listener;
 }
 

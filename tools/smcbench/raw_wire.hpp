@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 // Copyright (c) 2026 The SMC authors
 //
-// What both ends of the raw verbs share: the memory that is offered, what the connection's reply says
-// of it, and owners of what librdmacm makes.
+// What both ends of the raw verbs share: the memory that is offered, what the connection's reply
+// says of it, and owners of what librdmacm makes.
 //
 // The peer's operations need nothing from the process that serves, which therefore cannot see them.
 // So the peer also writes a new number to `beat`, once in kBeatEvery, for as long as it is at work.

@@ -44,6 +44,8 @@ TEST_CASE("usage errors exit with 2", "[cli]")
         {"run", "/dev/null", "--reps", "4"},
         {"run", "/dev/null", "--raw", "x", "--figures", "y"},
         {"serve", "--port", "0"},
+        {"serve", "--silence", "0"},
+        {"run", "/dev/null", "--silence", "3"},
     };
     for (const auto& args : wrong)
         CHECK(run(args).exit == 2);

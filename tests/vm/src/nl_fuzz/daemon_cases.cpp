@@ -200,14 +200,16 @@ int check_interrupted(World& world, Socket& daemon, const std::string& directory
 // A daemon that does not read: what it was not even asked is asked when it does.
 int check_full_queue(World& world, Socket& daemon, const std::string& directory)
 {
+    const std::string in_directory = directory + "/";
     std::string name;
     daemon.set_room(kLittleRoom);
     for (int i = 0; i < kUpcallsTooMany; i++) {
         name = "full-" + std::to_string(i);
-        Fd fd(open((directory + "/" + name).c_str(), O_PATH | O_CLOEXEC)); // does not wait
+        const std::string path = in_directory + name;
+        Fd fd(open(path.c_str(), O_PATH | O_CLOEXEC)); // does not wait
     }
     int failed =
-        expect("with a full queue nothing waits", stat_errno(directory + "/" + name) == ENOBUFS);
+        expect("with a full queue nothing waits", stat_errno(in_directory + name) == ENOBUFS);
     int asked = 0;
     while (daemon.wait(0))
         asked++;
