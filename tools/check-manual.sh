@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 #
-# check-manual.sh PROGRAM PAGE [COMPLETION]: every verb of --help, and every option of every verb,
-# is in the manual page and in the bash completion; the page and the completion are well-formed.
+# check-manual.sh PROGRAM VERBS PAGE [COMPLETION]: every verb of --help, VERBS at least, and every
+# option of every verb, is in the manual page and in the bash completion; the page and the completion
+# are well-formed.
 set -eu
 program=$1
-page=$2
-completion=${3:-}
+verbs_min=$2
+page=$3
+completion=${4:-}
 failed=0
 
 complain() {
@@ -16,7 +18,7 @@ complain() {
 }
 
 verbs=$("$program" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p')
-[ -n "$verbs" ] || complain "the verbs cannot be read from $program --help"
+[ "$(echo "$verbs" | wc -w)" -ge "$verbs_min" ] || complain "the verbs cannot be read from $program --help"
 
 # The page without font changes and escaped dashes.
 text=$(sed -e 's/\\f[A-Z]//g' -e 's/\\-/-/g' -e 's/\\ / /g' "$page")
