@@ -16,10 +16,13 @@ EROFS=30
 # As in <smc/smc.h>.
 SMC_WRITER_NONE=1
 SMC_WRITER_HELD=3
+# Not 1 MiB: of memory that fills the last of its tables soft-RoCE reads 8 bytes past the tables (6.1,
+# rxe_mr_copy()), which the debug kernel reports, and then no lock is checked any more.
+R_BYTES=$((257 * 4096))
 
 start() {
 	product_start
-	on target export_file r 1M
+	on target export_file r $R_BYTES
 	on target export_file odd 1000001 --writers exclusive
 	on target export_file fixed 64K --readonly
 	barrier exported
@@ -35,7 +38,7 @@ goes_both_ways() {
 		check libsmc-check file /dev/shm/r 7
 		check libsmc-check file /dev/shm/odd 8
 		cp /dev/shm/r /run/vm/kept
-		pattern 1048576 1 >/run/vm/other
+		pattern $R_BYTES 1 >/run/vm/other
 		dd if=/run/vm/other of=/dev/shm/r conv=notrunc status=none
 	fi
 	barrier changed
