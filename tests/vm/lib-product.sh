@@ -16,7 +16,8 @@ TARGET_PORT=7500 # of model-target, which answers what the target's memory holds
 START_S=60       # for a daemon to be ready, on a busy machine
 # Guests share processors with whatever else the host does: only tests of failures want it short.
 REQUEST_TIMEOUT_MS=20000
-CONNECT_TIMEOUT_MS=20000
+CONNECT_TIMEOUT_MS=5000 # the default
+[ "$KERNEL" != debug ] || CONNECT_TIMEOUT_MS=20000
 
 # --- module, daemon, mount ---------------------------------------------------------------
 

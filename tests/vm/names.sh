@@ -11,7 +11,7 @@
 # address, their RDMA addresses being others; all mounts show one cache; a dead peer does not slow a
 # live one; and the module lives beside smc and smc_diag.
 . "$SMC_ROOT/tests/vm/lib-product.sh"
-export REQUEST_TIMEOUT_MS=2000 CONNECT_TIMEOUT_MS=5000
+export REQUEST_TIMEOUT_MS=2000
 
 start() {
 	case $NODE in
