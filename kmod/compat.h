@@ -55,6 +55,11 @@ static inline void simple_inode_init_ts(struct inode *inode)
 #define filemap_splice_read generic_file_splice_read
 #endif
 
+/* 6.5: releases a batch of folios, released a vector of pages (of the same layout). */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#define __folio_batch_release(batch) __pagevec_release((struct pagevec *)(batch))
+#endif
+
 /* 6.8: memory-failure drops a folio, dropped a page. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
 static inline int generic_error_remove_folio(struct address_space *mapping, struct folio *folio)

@@ -9,15 +9,19 @@
  * Lifetime: a direct request owns its bounce pages; it is counted by the caller and by the
  *	transfer, so a killed caller may leave while the NIC still uses them.
  */
-#include <linux/fadvise.h>
+#include <linux/cpu.h>
 #include <linux/pagevec.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/uio.h>
 
 #include "smcfs.h"
 #include "trace.h"
 
-#define SMCFS_DROP_TRIES	5
+/* References to a page are waited for so long; by open, which may show an older page, less. */
+#define SMCFS_DROP_MS		2000
+#define SMCFS_DROP_CLEAN_MS	100
 /* So often without sending anything, for open. */
 #define SMCFS_DROP_TRIES_DRY	2
 /* One direct transfer: so many bounce pages at most. */
@@ -93,56 +97,94 @@ static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end
 	return err ? -EINTR : busy;
 }
 
-static int drop_locked(struct file *file, loff_t start, loff_t end, bool flush)
+/* Empties the lists of pages on their way to the LRU of the CPU that it runs on. */
+static int drain_this_cpu(void *unused)
 {
-	struct inode *inode = file_inode(file);
+	struct folio_batch batch;
+
+	folio_batch_init(&batch);
+	__folio_batch_release(&batch);
+	return 0;
+}
+
+static void drain_all_cpus(void)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		smp_call_on_cpu(cpu, drain_this_cpu, NULL, false);
+}
+
+enum drop_mode {
+	DROP_CLEAN,	/* sends only what keeps clean pages from being dropped */
+	DROP_FLUSH,	/* sends all of the range first */
+	DROP_KILLED,	/* sends nothing; goes on although the caller was killed */
+};
+
+/*
+ * Most references are short: a CPU's list of pages on their way to the LRU, a lookup, a batch of
+ * the flusher, an exiting process. Nothing tells when they end, and their holder may be off its CPU
+ * for a while: they are waited for by time, not by count.
+ * Return: 0; -EBUSY: some are held for long; -EIO, only DROP_FLUSH; -EINTR.
+ */
+static int drop_until(struct inode *inode, loff_t start, loff_t end, enum drop_mode mode)
+{
+	unsigned int limit = mode == DROP_CLEAN ? SMCFS_DROP_CLEAN_MS : SMCFS_DROP_MS;
+	unsigned long deadline = jiffies + msecs_to_jiffies(limit);
+	bool killable = mode != DROP_KILLED;
 	int tries, err;
 	long busy;
 	bool send;
 
-	/* Pages, and what the core keeps of them: nothing before the first, after the last byte. */
+	/* Whole pages. */
 	start = round_down(start, PAGE_SIZE);
-	end = end > LLONG_MAX - PAGE_SIZE ? LLONG_MAX : round_up(end + 1, PAGE_SIZE) - 1;
-	for (tries = 0; tries < SMCFS_DROP_TRIES; tries++) {
+	end |= PAGE_SIZE - 1;
+	for (tries = 0; ; tries++) {
 		/* Clean pages may share a large folio with dirty ones: these have to go first. */
-		send = flush || tries >= SMCFS_DROP_TRIES_DRY;
+		send = mode == DROP_FLUSH || (killable && tries >= SMCFS_DROP_TRIES_DRY);
 		if (send) {
 			err = smcfs_flush(inode, start, end);
-			if (err && (flush || err == -EINTR))
+			if (err && (mode == DROP_FLUSH || err == -EINTR))
 				return err;
 		}
 		busy = drop_range(inode->i_mapping, start >> PAGE_SHIFT, end >> PAGE_SHIFT, send,
-				  true);
+				  killable);
 		if (busy <= 0)
 			return busy;
-		/*
-		 * Most often a CPU's list of pages on their way to the LRU holds the reference; the
-		 * generic DONTNEED empties these lists when it meets a page that it cannot drop.
-		 */
-		generic_fadvise(file, start, end == LLONG_MAX ? 0 : end - start + 1,
-				POSIX_FADV_DONTNEED);
+		if (time_after(jiffies, deadline))
+			return -EBUSY;
+		/* The first round emptied the lists of this CPU, in folio_batch_release(). */
+		if (tries == 1 || tries == 4)
+			drain_all_cpus();
+		if (tries < 2)
+			continue;
+		if (killable)
+			schedule_timeout_killable(1);
+		else
+			schedule_timeout_uninterruptible(1);
+		if (killable && fatal_signal_pending(current))
+			return -EINTR;
 	}
-	return -EBUSY;
 }
 
 /* One at a time: two would take each other's references for those of a writer. */
-static int drop(struct file *file, loff_t start, loff_t end, bool flush)
+static int drop(struct inode *inode, loff_t start, loff_t end, enum drop_mode mode)
 {
-	struct smcfs_region *region = smcfs_i(file_inode(file))->region;
+	struct smcfs_region *region = smcfs_i(inode)->region;
 	int err = mutex_lock_killable(&region->drop_lock);
 
 	if (err)
 		return -EINTR;
-	err = drop_locked(file, start, end, flush);
+	err = drop_until(inode, start, end, mode);
 	mutex_unlock(&region->drop_lock);
 	return err;
 }
 
-int smcfs_drop_clean(struct file *file, loff_t start, loff_t end)
+int smcfs_drop_clean(struct inode *inode, loff_t start, loff_t end)
 {
-	if (mapping_empty(file->f_mapping))
+	if (mapping_empty(inode->i_mapping))
 		return 0;
-	return drop(file, start, end, false);
+	return drop(inode, start, end, DROP_CLEAN);
 }
 
 /**
@@ -150,26 +192,12 @@ int smcfs_drop_clean(struct file *file, loff_t start, loff_t end)
  * @inode: of a region that nobody has open for writing.
  *
  * Context: process, killable.
- * Return: 0; -EIO: some are dirty, and stay; -EBUSY: some are held;
+ * Return: 0; -EIO: some are dirty, and stay; -EBUSY: some are held for long;
  * -EINTR.
  */
 int smcfs_drop_all(struct inode *inode)
 {
-	struct smcfs_region *region = smcfs_i(inode)->region;
-	long busy = -EBUSY;
-	int tries, err;
-
-	if (mutex_lock_killable(&region->drop_lock))
-		return -EINTR;
-	err = smcfs_flush(inode, 0, LLONG_MAX);
-	/* Each round empties this CPU's list of pages on their way to the LRU. */
-	for (tries = 0; !err && busy && tries < SMCFS_DROP_TRIES; tries++) {
-		busy = drop_range(inode->i_mapping, 0, ULONG_MAX, true, true);
-		if (busy == -EINTR)
-			err = -EINTR;
-	}
-	mutex_unlock(&region->drop_lock);
-	return err ?: busy ? -EBUSY : 0;
+	return drop(inode, 0, LLONG_MAX, DROP_FLUSH);
 }
 
 /**
@@ -191,7 +219,7 @@ int smcfs_acquire(struct file *file, loff_t start, loff_t end)
 
 	/* With no session the pages could not be fetched again: better old ones than none. */
 	if (READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
-		err = drop(file, start, end, true);
+		err = drop(file_inode(file), start, end, DROP_FLUSH);
 	smcfs_stat_add(&region->stats, SMCFS_STAT_ACQUIRES, 1);
 	trace_smcfs_acquire(region->id, start, end, err);
 	return err;
@@ -422,20 +450,12 @@ static int direct_update_shadow(struct inode *inode, struct smcfs_direct *direct
  * Shadow pages of the range may hold bytes that were not sent, and are clean: they go. Who was
  * killed does so too, and waits for folio locks, which fetches give back by their deadline.
  */
-static void direct_forget(struct file *file, loff_t pos, size_t length)
+static void direct_forget(struct inode *inode, loff_t pos, size_t length)
 {
 	loff_t end = pos + length - 1;
-	int tries;
 
-	if (smcfs_drop_clean(file, pos, end) != -EINTR)
-		return;
-	for (tries = 0; tries < SMCFS_DROP_TRIES; tries++) {
-		if (!drop_range(file->f_mapping, pos >> PAGE_SHIFT, end >> PAGE_SHIFT, false,
-				false))
-			break;
-		/* See drop_locked(). */
-		generic_fadvise(file, pos, length, POSIX_FADV_DONTNEED);
-	}
+	if (smcfs_drop_clean(inode, pos, end))
+		drop_until(inode, pos, end, DROP_KILLED);
 }
 
 /**
@@ -476,7 +496,7 @@ ssize_t smcfs_direct_write(struct kiocb *iocb, struct iov_iter *from)
 		if (n && !err)
 			err = direct_update_shadow(inode, direct, iocb->ki_pos, n, true);
 		if (n && err)
-			direct_forget(iocb->ki_filp, iocb->ki_pos, n);
+			direct_forget(inode, iocb->ki_pos, n);
 		kref_put(&direct->ref, direct_release);
 		if (err)
 			break;

@@ -51,7 +51,7 @@ static int smcfs_open(struct inode *inode, struct file *file)
 	}
 	/* Close-to-open: pages that somebody else may have changed are fetched anew. */
 	if (READ_ONCE(region->cto) && READ_ONCE(region->state) == SMCFS_REGION_ACTIVE) {
-		err = smcfs_drop_clean(file, 0, LLONG_MAX);
+		err = smcfs_drop_clean(inode, 0, LLONG_MAX);
 		if (err == -EINTR)
 			goto err_writer;
 	}

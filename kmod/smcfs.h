@@ -556,7 +556,7 @@ int smcfs_acquire(struct file *file, loff_t start, loff_t end);
  * As acquire, but dirty pages stay. They are sent only where they share a large folio with clean
  * ones. 0, -EBUSY, -EINTR.
  */
-int smcfs_drop_clean(struct file *file, loff_t start, loff_t end);
+int smcfs_drop_clean(struct inode *inode, loff_t start, loff_t end);
 /* Flush, then drop all pages of a region that nobody writes to. 0, -EIO, -EBUSY (held), -EINTR. */
 int smcfs_drop_all(struct inode *inode);
 u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag);

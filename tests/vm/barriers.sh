@@ -7,7 +7,8 @@
 #     client: two storing threads, two barrier threads  -- rxe --  target: model-target
 #
 # Claim: a store that races a loop of msync is never lost, and two barriers at once are both true;
-# what was stored before a barrier began is on the target when it returns.
+# what was stored before a barrier began is on the target when it returns. Acquire waits for pages
+# that are in use.
 . "$SMC_ROOT/tests/vm/lib-product.sh"
 
 BARRIERS=200
@@ -59,8 +60,21 @@ every_barrier() {
 	on target unexport sync
 }
 
+# A page that somebody holds is waited for, and for ever by nobody.
+acquire_of_held_pages() {
+	on target export_file held 64K
+	barrier exported
+	on client probe_script "open rw /smc/target/held" "pread 0 65536" \
+		"hold 4096" "acquire-release 0 65536" \
+		"pread 0 65536" "hold 4096" "within 20000 ! EBUSY acquire 0 65536" \
+		"release" "acquire 0 65536" "close"
+	barrier acquired
+	on target unexport held
+}
+
 case_ "the product starts on both nodes" product_start
 case_ "each kind of barrier is one" every_barrier
+case_ "acquire waits for pages that are held, and not for ever" acquire_of_held_pages
 case_ "a store that races msync is not lost, and two barriers are both true" race
 case_ "everything is put away, and the module unloads" product_stop
 pass

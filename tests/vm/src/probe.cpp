@@ -7,11 +7,12 @@
 //
 // Without `!` the call must succeed; with it, it must fail in exactly that way; `within` bounds its
 // time. After each line one line of output: `ok CALL 12 ms`. The first line that ends otherwise is
-// `FAILED ...` and exit 1. Sizes take K, M, G, T; bytes are 0..255; `use` chooses one of four slots,
+// `FAILED ...` and exit 1. `hold` keeps a page in a pipe, `release` empties it. Sizes take K, M, G, T; bytes are 0..255; `use` chooses one of four slots,
 // each with a descriptor and a mapping.
 #include "common.hpp"
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csetjmp>
 #include <csignal>
@@ -21,6 +22,7 @@
 #include <iostream>
 #include <map>
 #include <sstream>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
@@ -28,6 +30,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 using namespace smc::test;
 
@@ -48,6 +52,8 @@ struct Slot {
     Fd fd;
     std::uint8_t* base = nullptr;
     std::uint64_t length = 0;
+    Fd held; // a pipe's ends: where the page comes out, and where it went in
+    Fd holds;
 };
 
 std::array<Slot, 4> slots;
@@ -244,6 +250,56 @@ int pread_bytes(Arguments& a, bool check)
                    static_cast<unsigned>(a.number()));
 }
 
+int acquire(Arguments& a)
+{
+    off_t offset = a.offset();
+    return posix_fadvise(slot().fd.get(), offset, a.offset(), POSIX_FADV_DONTNEED);
+}
+
+// A pipe that holds a reference to the page itself.
+int hold_page(Arguments& a)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return errno;
+    slot().held = Fd{ends[0]};
+    slot().holds = Fd{ends[1]};
+    off64_t offset = a.offset();
+    return whole(splice(slot().fd.get(), &offset, ends[1], nullptr, kPageBytes, 0), kPageBytes);
+}
+
+int release_page(Arguments&)
+{
+    return whole(read(slot().held.get(), buffer(kPageBytes), kPageBytes), kPageBytes);
+}
+
+// The page that is held goes as soon as the kernel has put this thread to sleep in the acquire.
+int acquire_and_release(Arguments& a)
+{
+    Fd state{open(("/proc/self/task/" + std::to_string(gettid()) + "/syscall").c_str(),
+                  O_RDONLY | O_CLOEXEC)};
+    if (!state)
+        return errno;
+    std::string asleep = std::to_string(SYS_fadvise64) + " ";
+    std::atomic<bool> returned = false;
+    int released = kUnexpected;
+    std::thread other([&] {
+        while (!returned) {
+            char text[8] = {};
+            if (pread(state.get(), text, sizeof text - 1, 0) < 0 ||
+                std::string(text).rfind(asleep, 0) != 0)
+                continue;
+            released = release_page(a);
+            return;
+        }
+        detail = "it did not wait";
+    });
+    int outcome = acquire(a);
+    returned = true;
+    other.join();
+    return outcome == kOk ? released : outcome;
+}
+
 int become(Arguments& a)
 {
     auto id = static_cast<id_t>(a.number());
@@ -310,11 +366,10 @@ const std::map<std::string, Call> kCalls = {
     {"fsync", [](Arguments&) { return result(fsync(slot().fd.get())); }},
     {"fdatasync", [](Arguments&) { return result(fdatasync(slot().fd.get())); }},
     {"syncfs", [](Arguments&) { return result(syncfs(slot().fd.get())); }},
-    {"acquire",
-     [](Arguments& a) {
-         off_t offset = a.offset();
-         return posix_fadvise(slot().fd.get(), offset, a.offset(), POSIX_FADV_DONTNEED);
-     }},
+    {"acquire", acquire},
+    {"hold", hold_page},
+    {"release", release_page},
+    {"acquire-release", acquire_and_release},
     {"truncate", [](Arguments& a) { return result(ftruncate(slot().fd.get(), a.offset())); }},
     {"fallocate",
      [](Arguments& a) {
