@@ -9,17 +9,18 @@
  * Lifetime: a direct request owns its bounce pages; it is counted by the caller and by the
  *	transfer, so a killed caller may leave while the NIC still uses them.
  */
-#include <linux/cpu.h>
+#include <linux/cpumask.h>
 #include <linux/pagevec.h>
+#include <linux/percpu.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/smp.h>
 #include <linux/uio.h>
+#include <linux/workqueue.h>
 
 #include "smcfs.h"
 #include "trace.h"
 
-/* References to a page are waited for so long; by open, which may show an older page, less. */
+/* Who holds a page is waited for so long; by open, which may show an older page, less. */
 #define SMCFS_DROP_MS		2000
 #define SMCFS_DROP_CLEAN_MS	100
 /* So often without sending anything, for open. */
@@ -66,53 +67,70 @@ static int drop_folio(struct address_space *mapping, struct folio *folio, bool s
 	return 0;
 }
 
-/* Return: number of folios that could not be dropped, or, if @killable, -EINTR. */
-static long drop_range(struct address_space *mapping, pgoff_t index, pgoff_t end, bool send,
+/*
+ * @index, @end: pages; on return those between the first and the last that are in the way.
+ * Return: number of folios that could not be dropped, or, if @killable, -EINTR.
+ */
+static long drop_range(struct address_space *mapping, pgoff_t *index, pgoff_t *end, bool send,
 		       bool killable)
 {
+	pgoff_t next = *index, last = *end;
 	struct folio_batch batch;
 	unsigned int i;
 	long busy = 0;
 	int err = 0;
 
 	folio_batch_init(&batch);
-	while (!err && filemap_get_folios(mapping, &index, end, &batch)) {
+	while (!err && filemap_get_folios(mapping, &next, last, &batch)) {
 		for (i = 0; i < folio_batch_count(&batch) && !err; i++) {
+			struct folio *folio = batch.folios[i];
+
 			if (killable)
-				err = folio_lock_killable(batch.folios[i]);
+				err = folio_lock_killable(folio);
 			else
-				folio_lock(batch.folios[i]);
+				folio_lock(folio);
 			if (err)
 				break;
-			err = drop_folio(mapping, batch.folios[i], send);
-			folio_unlock(batch.folios[i]);
+			err = drop_folio(mapping, folio, send);
 			if (err == -EAGAIN) {
-				busy++;
+				if (!busy++)
+					*index = folio->index;
+				*end = folio_next_index(folio) - 1;
 				err = 0;
 			}
+			folio_unlock(folio);
 		}
+		/* This empties the lists of this CPU of pages on their way to the LRU. */
 		folio_batch_release(&batch);
 		cond_resched();
 	}
 	return err ? -EINTR : busy;
 }
 
-/* Empties the lists of pages on their way to the LRU of the CPU that it runs on. */
-static int drain_this_cpu(void *unused)
+static DEFINE_PER_CPU(struct work_struct, drop_drain_work);
+
+static void drop_drain(struct work_struct *work)
 {
 	struct folio_batch batch;
 
 	folio_batch_init(&batch);
 	__folio_batch_release(&batch);
-	return 0;
 }
 
-static void drain_all_cpus(void)
+void smcfs_drop_init(void)
 {
 	int cpu;
 
-	for_each_online_cpu(cpu)
-		smp_call_on_cpu(cpu, drain_this_cpu, NULL, false);
+	for_each_possible_cpu(cpu)
+		INIT_WORK(per_cpu_ptr(&drop_drain_work, cpu), drop_drain);
+}
+
+void smcfs_drop_exit(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		cancel_work_sync(per_cpu_ptr(&drop_drain_work, cpu));
 }
 
 enum drop_mode {
@@ -122,69 +140,62 @@ enum drop_mode {
 };
 
 /*
- * Most references are short: a CPU's list of pages on their way to the LRU, a lookup, a batch of
- * the flusher, an exiting process. Nothing tells when they end, and their holder may be off its CPU
- * for a while: they are waited for by time, not by count.
+ * Most references are short: the list of another CPU, a lookup, a batch of the flusher, a process
+ * that exits. Nothing tells when they end, and their holder may be off its CPU for a while: they
+ * are waited for by time, @limit_ms, and not by count.
  * Return: 0; -EBUSY: some are held for long; -EIO, only DROP_FLUSH; -EINTR.
  */
-static int drop_until(struct inode *inode, loff_t start, loff_t end, enum drop_mode mode)
+static int drop(struct inode *inode, loff_t start, loff_t end, enum drop_mode mode,
+		unsigned int limit_ms)
 {
-	unsigned int limit = mode == DROP_CLEAN ? SMCFS_DROP_CLEAN_MS : SMCFS_DROP_MS;
-	unsigned long deadline = jiffies + msecs_to_jiffies(limit);
+	struct smcfs_region *region = smcfs_i(inode)->region;
+	unsigned long deadline = jiffies + msecs_to_jiffies(limit_ms);
+	pgoff_t first = start >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
 	bool killable = mode != DROP_KILLED;
-	int tries, err;
-	long busy;
+	int cpu, err, tries;
+	long busy, delay;
 	bool send;
 
-	/* Whole pages. */
-	start = round_down(start, PAGE_SIZE);
-	end |= PAGE_SIZE - 1;
 	for (tries = 0; ; tries++) {
 		/* Clean pages may share a large folio with dirty ones: these have to go first. */
-		send = mode == DROP_FLUSH || (killable && tries >= SMCFS_DROP_TRIES_DRY);
+		send = mode == DROP_FLUSH || (mode == DROP_CLEAN && tries >= SMCFS_DROP_TRIES_DRY);
 		if (send) {
-			err = smcfs_flush(inode, start, end);
+			err = smcfs_flush(inode, (loff_t)first << PAGE_SHIFT,
+					  ((loff_t)last << PAGE_SHIFT) | (PAGE_SIZE - 1));
 			if (err && (mode == DROP_FLUSH || err == -EINTR))
 				return err;
+			if (err)	/* they cannot go: waiting for others helps little */
+				deadline = jiffies;
 		}
-		busy = drop_range(inode->i_mapping, start >> PAGE_SHIFT, end >> PAGE_SHIFT, send,
-				  killable);
+		/* One at a time: two would take each other's references for those of a writer. */
+		if (killable && mutex_lock_killable(&region->drop_lock))
+			return -EINTR;
+		busy = drop_range(inode->i_mapping, &first, &last, send, killable);
+		if (killable)
+			mutex_unlock(&region->drop_lock);
 		if (busy <= 0)
 			return busy;
-		if (time_after(jiffies, deadline))
+		if (tries && time_after_eq(jiffies, deadline))
 			return -EBUSY;
-		/* The first round emptied the lists of this CPU, in folio_batch_release(). */
-		if (tries == 1 || tries == 4)
-			drain_all_cpus();
-		if (tries < 2)
+		if (!tries)	/* this CPU's lists are empty now */
 			continue;
+		for_each_online_cpu(cpu)
+			schedule_work_on(cpu, per_cpu_ptr(&drop_drain_work, cpu));
+		delay = min_t(long, 1L << min(tries - 1, 16), max(HZ / 16, 1));
 		if (killable)
-			schedule_timeout_killable(1);
+			schedule_timeout_killable(delay);
 		else
-			schedule_timeout_uninterruptible(1);
+			schedule_timeout_uninterruptible(delay);
 		if (killable && fatal_signal_pending(current))
 			return -EINTR;
 	}
-}
-
-/* One at a time: two would take each other's references for those of a writer. */
-static int drop(struct inode *inode, loff_t start, loff_t end, enum drop_mode mode)
-{
-	struct smcfs_region *region = smcfs_i(inode)->region;
-	int err = mutex_lock_killable(&region->drop_lock);
-
-	if (err)
-		return -EINTR;
-	err = drop_until(inode, start, end, mode);
-	mutex_unlock(&region->drop_lock);
-	return err;
 }
 
 int smcfs_drop_clean(struct inode *inode, loff_t start, loff_t end)
 {
 	if (mapping_empty(inode->i_mapping))
 		return 0;
-	return drop(inode, start, end, DROP_CLEAN);
+	return drop(inode, start, end, DROP_CLEAN, SMCFS_DROP_CLEAN_MS);
 }
 
 /**
@@ -197,7 +208,7 @@ int smcfs_drop_clean(struct inode *inode, loff_t start, loff_t end)
  */
 int smcfs_drop_all(struct inode *inode)
 {
-	return drop(inode, 0, LLONG_MAX, DROP_FLUSH);
+	return drop(inode, 0, LLONG_MAX, DROP_FLUSH, SMCFS_DROP_MS);
 }
 
 /**
@@ -210,7 +221,7 @@ int smcfs_drop_all(struct inode *inode)
  * not, so that the next load fetches it.
  * Context: process, killable.
  * Return: 0; -EIO: no live session, or the flush failed and all is still dirty; -EBUSY: pages are
- * pinned (O_DIRECT into the mapping under way); -EINTR.
+ * held for long (O_DIRECT into the mapping, a pipe); -EINTR.
  */
 int smcfs_acquire(struct file *file, loff_t start, loff_t end)
 {
@@ -219,7 +230,7 @@ int smcfs_acquire(struct file *file, loff_t start, loff_t end)
 
 	/* With no session the pages could not be fetched again: better old ones than none. */
 	if (READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
-		err = drop(file_inode(file), start, end, DROP_FLUSH);
+		err = drop(file_inode(file), start, end, DROP_FLUSH, SMCFS_DROP_MS);
 	smcfs_stat_add(&region->stats, SMCFS_STAT_ACQUIRES, 1);
 	trace_smcfs_acquire(region->id, start, end, err);
 	return err;
@@ -454,8 +465,8 @@ static void direct_forget(struct inode *inode, loff_t pos, size_t length)
 {
 	loff_t end = pos + length - 1;
 
-	if (smcfs_drop_clean(inode, pos, end))
-		drop_until(inode, pos, end, DROP_KILLED);
+	if (drop(inode, pos, end, DROP_CLEAN, SMCFS_DROP_MS) == -EINTR)
+		drop(inode, pos, end, DROP_KILLED, SMCFS_DROP_CLEAN_MS);
 }
 
 /**

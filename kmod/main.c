@@ -23,6 +23,7 @@ static int __init smcfs_init(void)
 		err = -ENOMEM;
 		goto err_wq;
 	}
+	smcfs_drop_init();
 	err = smcfs_xfer_init();
 	if (err)
 		goto err_flush_wq;
@@ -68,6 +69,7 @@ static void __exit smcfs_exit(void)
 	smcfs_super_exit();
 	smcfs_netlink_exit();
 	smcfs_region_exit();
+	smcfs_drop_exit();
 	destroy_workqueue(smcfs_flush_wq);
 	smcfs_peer_exit();
 	smcfs_wb_exit();

@@ -448,7 +448,7 @@ struct smcfs_stages;
 
 /* A page on its way to the target: what is sent is read from here, not from the shadow page. */
 struct smcfs_stage {
-	struct list_head	link;		/* [pool] free */
+	struct list_head	link;		/* [pool] free; or of who took it ahead */
 	struct smcfs_stages	*pool;		/* [const] */
 	struct folio		*data;		/* [const] one page, ours; its private is this */
 	struct folio		*folio;		/* of the shadow page, in write-back */
@@ -467,8 +467,7 @@ struct smcfs_stage {
 /* stage.c. Gives @session its staging pages. Context: process. Return: 0 or -ENOMEM. */
 int smcfs_stages_create(struct smcfs_session *session);
 void smcfs_stages_free(struct smcfs_stages *stages);
-/* Are @nr free, as far as can be told? */
-bool smcfs_stages_have(struct smcfs_stages *stages, unsigned int nr);
+/* NULL: none is free. */
 struct smcfs_stage *smcfs_stage_tryget(struct smcfs_stages *stages);
 /* Waits for transfers to end: the caller has sent its own. */
 struct smcfs_stage *smcfs_stage_get(struct smcfs_stages *stages);
@@ -557,6 +556,8 @@ int smcfs_acquire(struct file *file, loff_t start, loff_t end);
  * ones. 0, -EBUSY, -EINTR.
  */
 int smcfs_drop_clean(struct inode *inode, loff_t start, loff_t end);
+void smcfs_drop_init(void);
+void smcfs_drop_exit(void);
 /* Flush, then drop all pages of a region that nobody writes to. 0, -EIO, -EBUSY (held), -EINTR. */
 int smcfs_drop_all(struct inode *inode);
 u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag);

@@ -32,7 +32,6 @@
 struct smcfs_stages {
 	spinlock_t		lock;		/* leaf; process and softirq */
 	struct list_head	free;		/* [lock] */
-	unsigned int		nr_free;	/* [lock]; READ_ONCE */
 	wait_queue_head_t	wait;		/* ->free is not empty any more */
 	struct smcfs_stage	stages[SMCFS_STAGES];
 };
@@ -82,16 +81,10 @@ int smcfs_stages_create(struct smcfs_session *session)
 		stage->pool = stages;
 		list_add_tail(&stage->link, &stages->free);
 	}
-	stages->nr_free = SMCFS_STAGES;
 	/* Two regions may be attached at a time. */
 	if (cmpxchg(&session->stages, NULL, stages))
 		smcfs_stages_free(stages);
 	return 0;
-}
-
-bool smcfs_stages_have(struct smcfs_stages *stages, unsigned int nr)
-{
-	return READ_ONCE(stages->nr_free) >= nr;
 }
 
 struct smcfs_stage *smcfs_stage_tryget(struct smcfs_stages *stages)
@@ -100,10 +93,8 @@ struct smcfs_stage *smcfs_stage_tryget(struct smcfs_stages *stages)
 
 	spin_lock_bh(&stages->lock);
 	stage = list_first_entry_or_null(&stages->free, struct smcfs_stage, link);
-	if (stage) {
+	if (stage)
 		list_del(&stage->link);
-		WRITE_ONCE(stages->nr_free, stages->nr_free - 1);
-	}
 	spin_unlock_bh(&stages->lock);
 	return stage;
 }
@@ -120,13 +111,10 @@ struct smcfs_stage *smcfs_stage_get(struct smcfs_stages *stages)
 void smcfs_stage_free(struct smcfs_stage *stage)
 {
 	struct smcfs_stages *stages = stage->pool;
-	unsigned int nr;
 
 	spin_lock_bh(&stages->lock);
 	/* The last used first: it is in the processor's cache. */
 	list_add(&stage->link, &stages->free);
-	nr = stages->nr_free + 1;
-	WRITE_ONCE(stages->nr_free, nr);
 	spin_unlock_bh(&stages->lock);
 	/* Pairs with the barrier of set_current_state(): who waits found none before. */
 	if (wq_has_sleeper(&stages->wait))

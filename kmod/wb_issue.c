@@ -25,6 +25,7 @@ struct wb_issue {
 	struct smcfs_region	*region;
 	struct smcfs_grant	*grant;
 	struct smcfs_wb		*wb;	/* being filled, or NULL */
+	struct list_head	stages;	/* for the folio at hand, taken ahead */
 	bool			sync;	/* WB_SYNC_ALL */
 };
 
@@ -80,12 +81,44 @@ static void issue_large(struct smcfs_xfer *xfer, struct folio *folio, struct smc
 		filemap_dirty_folio(folio->mapping, folio);
 }
 
+static void issue_stages_free(struct wb_issue *is)
+{
+	struct smcfs_stage *stage, *tmp;
+
+	list_for_each_entry_safe(stage, tmp, &is->stages, link) {
+		list_del(&stage->link);
+		smcfs_stage_free(stage);
+	}
+}
+
+/* Takes @nr staging pages for issue_stage(), or none. */
+static bool issue_stages_take(struct wb_issue *is, unsigned int nr)
+{
+	struct smcfs_stage *stage;
+
+	while (nr--) {
+		stage = smcfs_stage_tryget(is->grant->session->stages);
+		if (!stage) {
+			issue_stages_free(is);
+			return false;
+		}
+		list_add(&stage->link, &is->stages);
+	}
+	return true;
+}
+
 /* A staging page; what is at hand is sent before it is waited for. */
 static struct smcfs_stage *issue_stage(struct wb_issue *is)
 {
 	struct smcfs_stages *stages = is->grant->session->stages;
-	struct smcfs_stage *stage = smcfs_stage_tryget(stages);
+	struct smcfs_stage *stage;
 
+	stage = list_first_entry_or_null(&is->stages, struct smcfs_stage, link);
+	if (stage) {
+		list_del(&stage->link);
+		return stage;
+	}
+	stage = smcfs_stage_tryget(stages);
 	if (stage)
 		return stage;
 	smcfs_wb_part(is->wb);
@@ -174,35 +207,43 @@ static int issue_folio(struct wb_issue *is, struct folio *folio)
 	struct smcfs_folio *sf;
 
 	BUILD_BUG_ON((1 << SMCFS_FOLIO_ORDER_MAX) / 2 + 1 > SMCFS_XFER_SEGS_MAX);
-	/* Nobody waits: staging pages come back with the acknowledgements. */
-	if (merge && !is->sync &&
-	    !smcfs_stages_have(is->grant->session->stages, folio_nr_pages(folio)))
-		return 1;
 	/* Its ticket must be drawn before the folio is clean: see struct smcfs_wb. */
 	if (merge)
 		issue_room(is, 0, 0);
 	else
 		issue_room(is, DIV_ROUND_UP(folio_nr_pages(folio), 2) + 1, valid);
+	/* Nobody waits: staging pages come back with the acknowledgements. */
+	if (merge && !is->sync && !issue_stages_take(is, folio_nr_pages(folio)))
+		return 1;
 	sf = smcfs_folio_prepare(folio);
 	/* No memory for the bitmap: it stays dirty, a later round sends it. */
-	if (IS_ERR(sf) || !folio_clear_dirty_for_io(folio))
+	if (IS_ERR(sf) || !folio_clear_dirty_for_io(folio)) {
+		issue_stages_free(is);
 		return PTR_ERR_OR_ZERO(sf);
+	}
 	folio_start_writeback(folio);
 	wbc_account_cgroup_owner(is->wbc, folio, folio_size(folio));
 	if (merge)
 		issue_merge(is, folio, sf, valid);
 	else
 		issue_whole(is, folio, sf, valid);
+	issue_stages_free(is);
 	return 0;
 }
 
-/* Locks a folio that still wants write-back. Return: 0, -EAGAIN (nothing to do), -EINTR. */
+/*
+ * Locks a folio that still wants write-back. The core's flusher is one for all nodes: it passes a
+ * folio over whose holder may be waiting for a dead one.
+ * Return: 0, -EAGAIN (nothing to do now), -EINTR.
+ */
 static int issue_lock(struct wb_issue *is, struct folio *folio)
 {
 	int err;
 
 	for (;;) {
 		if (!folio_trylock(folio)) {
+			if (!is->sync)
+				return -EAGAIN;
 			issue_submit(is);
 			folio_lock(folio);
 		}
@@ -246,6 +287,7 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 	unsigned int i;
 	int err = 0;
 
+	INIT_LIST_HEAD(&is.stages);
 	is.grant = smcfs_region_grant(is.region);
 	if (IS_ERR(is.grant))
 		return is.sync && mapping_tagged(mapping, PAGECACHE_TAG_DIRTY) ? -EIO : 0;
@@ -260,8 +302,9 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 
 			err = issue_lock(&is, folio);
 			if (!err) {
-				wbc->nr_to_write -= folio_nr_pages(folio);
 				err = issue_folio(&is, folio);
+				if (!err)	/* else the flusher would take it for progress */
+					wbc->nr_to_write -= folio_nr_pages(folio);
 				folio_unlock(folio);
 			}
 			if (err == -EAGAIN)
@@ -299,6 +342,7 @@ int smcfs_write_folio(struct inode *inode, struct folio *folio)
 	};
 	int err = folio_wait_writeback_killable(folio);
 
+	INIT_LIST_HEAD(&is.stages);
 	if (err)
 		return -EINTR;
 	if (!folio_test_dirty(folio))

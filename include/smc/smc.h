@@ -194,7 +194,8 @@ SMC_API int smc_barrier_range(smc_region *region, uint64_t offset, uint64_t leng
  * outward to pages; what is dirty there is sent first, nothing is lost. madvise(MADV_DONTNEED) is no
  * substitute: it drops the mapping, not the pages.
  *
- * Return: 0; -ERANGE, -EINVAL (NULL handle), -EIO (dirty pages could not be sent, they are kept).
+ * Return: 0; -ERANGE, -EINVAL (NULL handle), -EIO (dirty pages could not be sent, they are kept),
+ * -EBUSY (a page was in use for 2 s, as by O_DIRECT into the mapping).
  */
 SMC_API int smc_acquire(smc_region *region, uint64_t offset, uint64_t length);
 
