@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 # shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
-# vm: mtu=9000 kernels=6.1,6.12 timeout=1200
+# vm: mtu=9000 kernels=6.1,6.12,debug timeout=1200
 #
 #     client: programs with dirty pages  -- rxe --x--  target: cable out, daemon killed
 #
@@ -13,6 +13,7 @@
 # is never touched; and what is given up is given up by command, and counted.
 . "$SMC_ROOT/tests/vm/lib-product.sh"
 export REQUEST_TIMEOUT_MS=2000
+[ "$KERNEL" != debug ] || REQUEST_TIMEOUT_MS=6000
 
 # Far above the deadline of a request, for a slow machine; a hang is what must not be.
 CALL_MS=30000

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 # shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
-# vm: mtu=9000 kernels=6.1,6.12 timeout=1200
+# vm: mtu=9000 kernels=6.1,6.12,debug timeout=1200
 #
 #     client: programs that come and go  -- rxe --  target: /dev/shm/...
 #
@@ -16,7 +16,7 @@ UNLOADS=20
 CGROUP_MB=24
 DIRTY_MB=64
 if [ "$KERNEL" = debug ]; then
-	CGROUP_MB=8 DIRTY_MB=10
+	CGROUP_MB=8 DIRTY_MB=10 UNLOADS=8
 fi
 if [ "$SOAK" = 1 ]; then
 	SECONDS_LONG=120 UNLOADS=100

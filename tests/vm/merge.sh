@@ -15,8 +15,9 @@
 export REQUEST_TIMEOUT_MS=2000
 
 CALL_MS=30000
-[ "$KERNEL" != debug ] || CALL_MS=60000
-OPS=${OPS:-$((SOAK ? 1000000 : 6000))}
+OPS_SHORT=6000
+[ "$KERNEL" != debug ] || CALL_MS=60000 OPS_SHORT=600
+OPS=${OPS:-$((SOAK ? 1000000 : OPS_SHORT))}
 
 # write_together UNIT: each node its part; the target's part is done on the memory itself.
 write_together() {

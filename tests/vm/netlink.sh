@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 # shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
-# vm: mtu=9000 kernels=6.1,6.12 timeout=1200
+# vm: mtu=9000 kernels=6.1,6.12,debug timeout=1200
 #
 #     client:  smcfs-nl-fuzz -- generic netlink --> smcfs.ko -- rxe, looped back --> smcfs-nl-fuzz
 #                    `------ stat, ls ---> /smc -------'             (a target without memory)
@@ -14,7 +14,7 @@
 
 MESSAGES=50000
 if [ "$KERNEL" = debug ]; then
-	MESSAGES=5000
+	MESSAGES=3000
 fi
 if [ "$SOAK" = 1 ]; then
 	MESSAGES=1000000
