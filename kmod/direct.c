@@ -100,8 +100,9 @@ static long drop_range(struct address_space *mapping, pgoff_t *index, pgoff_t *e
 			}
 			folio_unlock(folio);
 		}
-		/* This empties the lists of this CPU of pages on their way to the LRU. */
+		/* The release of a fresh batch empties this CPU's lists of pages for the LRU. */
 		folio_batch_release(&batch);
+		folio_batch_init(&batch);
 		cond_resched();
 	}
 	return err ? -EINTR : busy;
@@ -142,14 +143,14 @@ enum drop_mode {
 /*
  * Most references are short: the list of another CPU, a lookup, a batch of the flusher, a process
  * that exits. Nothing tells when they end, and their holder may be off its CPU for a while: they
- * are waited for by time, @limit_ms, and not by count.
+ * are waited for by time, @limit_ms from the first round on, and not by count.
  * Return: 0; -EBUSY: some are held for long; -EIO, only DROP_FLUSH; -EINTR.
  */
 static int drop(struct inode *inode, loff_t start, loff_t end, enum drop_mode mode,
 		unsigned int limit_ms)
 {
 	struct smcfs_region *region = smcfs_i(inode)->region;
-	unsigned long deadline = jiffies + msecs_to_jiffies(limit_ms);
+	unsigned long deadline = 0;
 	pgoff_t first = start >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
 	bool killable = mode != DROP_KILLED;
 	int cpu, err, tries;
@@ -164,8 +165,6 @@ static int drop(struct inode *inode, loff_t start, loff_t end, enum drop_mode mo
 					  ((loff_t)last << PAGE_SHIFT) | (PAGE_SIZE - 1));
 			if (err && (mode == DROP_FLUSH || err == -EINTR))
 				return err;
-			if (err)	/* they cannot go: waiting for others helps little */
-				deadline = jiffies;
 		}
 		/* One at a time: two would take each other's references for those of a writer. */
 		if (killable && mutex_lock_killable(&region->drop_lock))
@@ -175,10 +174,12 @@ static int drop(struct inode *inode, loff_t start, loff_t end, enum drop_mode mo
 			mutex_unlock(&region->drop_lock);
 		if (busy <= 0)
 			return busy;
-		if (tries && time_after_eq(jiffies, deadline))
-			return -EBUSY;
-		if (!tries)	/* this CPU's lists are empty now */
+		if (!tries) {	/* this CPU's lists are empty now */
+			deadline = jiffies + msecs_to_jiffies(limit_ms);
 			continue;
+		}
+		if (tries > SMCFS_DROP_TRIES_DRY && time_after_eq(jiffies, deadline))
+			return -EBUSY;
 		for_each_online_cpu(cpu)
 			schedule_work_on(cpu, per_cpu_ptr(&drop_drain_work, cpu));
 		delay = min_t(long, 1L << min(tries - 1, 16), max(HZ / 16, 1));

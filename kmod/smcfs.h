@@ -328,7 +328,7 @@ struct smcfs_region {
 	u64			wb_failures;	/* [lock] transfers that failed */
 	struct list_head	wb_inflight;	/* [lock] struct smcfs_wb, by ticket */
 
-	struct mutex		drop_lock;	/* one acquire at a time: they hold references */
+	struct mutex		drop_lock;	/* one round at a time: they hold references */
 
 	/* The writing right of an exclusive region. */
 	struct mutex		writer_lock;	/* serializes asking */

@@ -66,7 +66,7 @@ acquire_of_held_pages() {
 	barrier exported
 	on client probe_script "open rw /smc/target/held" "pread 0 65536" \
 		"hold 4096" "acquire-release 0 65536" \
-		"pread 0 65536" "hold 4096" "within 20000 ! EBUSY acquire 0 65536" \
+		"pread 0 65536" "hold 4096" "within 20000 after 1500 ! EBUSY acquire 0 65536" \
 		"release" "acquire 0 65536" "close"
 	barrier acquired
 	on target unexport held

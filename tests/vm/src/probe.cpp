@@ -3,17 +3,19 @@
 //
 // probe: does system calls as told on standard input, one a line, and checks how each ends.
 //
-//     [within MS] [! ERRNO|SIGBUS] CALL ARGUMENTS
+//     [within MS] [after MS] [! ERRNO|SIGBUS] CALL ARGUMENTS
 //
-// Without `!` the call must succeed; with it, it must fail in exactly that way; `within` bounds its
-// time. After each line one line of output: `ok CALL 12 ms`. The first line that ends otherwise is
-// `FAILED ...` and exit 1. `hold` keeps a page in a pipe, `release` empties it. Sizes take K, M, G, T; bytes are 0..255; `use` chooses one of four slots,
-// each with a descriptor and a mapping.
+// Without `!` the call must succeed; with it, it must fail in exactly that way; `within` and
+// `after` bound its time. After each line one line of output: `ok CALL 12 ms`. The first line that
+// ends otherwise is `FAILED ...` and exit 1. `hold` keeps a page in a pipe, `release` empties it.
+// Sizes take K, M, G, T; bytes are 0..255; `use` chooses one of four slots, each with a descriptor
+// and a mapping.
 #include "common.hpp"
 
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csetjmp>
 #include <csignal>
 #include <cstdio>
@@ -273,7 +275,8 @@ int release_page(Arguments&)
     return whole(read(slot().held.get(), buffer(kPageBytes), kPageBytes), kPageBytes);
 }
 
-// The page that is held goes as soon as the kernel has put this thread to sleep in the acquire.
+// The page that is held goes half a second after the kernel has put this thread to sleep in the
+// acquire: longer than a few tries take, far shorter than it is to wait.
 int acquire_and_release(Arguments& a)
 {
     Fd state{open(("/proc/self/task/" + std::to_string(gettid()) + "/syscall").c_str(),
@@ -289,6 +292,7 @@ int acquire_and_release(Arguments& a)
             if (pread(state.get(), text, sizeof text - 1, 0) < 0 ||
                 std::string(text).rfind(asleep, 0) != 0)
                 continue;
+            std::this_thread::sleep_for(std::chrono::milliseconds(500));
             released = release_page(a);
             return;
         }
@@ -420,9 +424,12 @@ void do_line(const std::string& line)
         return;
 
     long within_ms = -1;
+    long after_ms = -1;
     std::string wanted = "ok";
-    if (words[0] == "within" && words.size() > 2) {
-        within_ms = static_cast<long>(parse_number("within", words[1].c_str()));
+    for (auto [word, bound] : {std::pair{"within", &within_ms}, std::pair{"after", &after_ms}}) {
+        if (words[0] != word || words.size() < 3)
+            continue;
+        *bound = static_cast<long>(parse_number(word, words[1].c_str()));
         words.erase(words.begin(), words.begin() + 2);
     }
     if (words[0] == "!" && words.size() > 2) {
@@ -438,7 +445,7 @@ void do_line(const std::string& line)
     int outcome = do_call(found->second, arguments);
     auto took_ms = static_cast<long>(seconds_since(start) * 1000);
     const char* got = name_of(outcome);
-    if (wanted != got || (within_ms >= 0 && took_ms > within_ms)) {
+    if (wanted != got || (within_ms >= 0 && took_ms > within_ms) || took_ms < after_ms) {
         std::printf("FAILED '%s': %s after %ld ms%s%s\n", line.c_str(), got, took_ms,
                     detail.empty() ? "" : ", ", detail.c_str());
         std::fflush(stdout);
