@@ -51,7 +51,8 @@ smc_attach_opts opts_of(uint64_t offset = 0, uint64_t length = 0, uint32_t flags
 Region mapped(Fd fd, const smc_attach_opts& opts)
 {
     smc_region* region = nullptr;
-    REQUIRE(map_region(std::move(fd), opts, &region) == 0);
+    int error = map_region(std::move(fd), opts, &region);
+    REQUIRE(error == 0);
     return Region(region);
 }
 

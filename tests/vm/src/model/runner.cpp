@@ -225,6 +225,7 @@ void Runner::update_model(const Command& c)
 std::string Runner::compare_target(const std::vector<Range>& ranges)
 {
     std::vector<Piece> pieces;
+    pieces.reserve(ranges.size());
     for (Range range : ranges)
         pieces.push_back({range.offset, range.length});
     auto begin = std::chrono::steady_clock::now();
@@ -353,7 +354,7 @@ void Runner::report(const Command& c, const std::string& wrong) const
         std::printf("    %s\n", describe(*touched[i]).c_str());
     std::printf("  repeat with: --seed %llu --ops %llu\n",
                 static_cast<unsigned long long>(options_.seed),
-                static_cast<unsigned long long>(c.number + 1));
+                static_cast<unsigned long long>(c.number) + 1);
 }
 
 void Runner::progress(std::uint64_t done) const
