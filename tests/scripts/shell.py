@@ -40,6 +40,15 @@ def refused(what: str, arguments: list[str], words: str) -> None:
     expect(f"{what} is refused", done.returncode == 2 and words in done.stderr, done.stderr)
 
 
+def suggested() -> list[str]:
+    """The commands that scripts/demo --shell tells its user to try."""
+    text = (ROOT / "scripts/demo").read_text()
+    shell = text[text.index("give_shell() {"):]
+    lines = re.findall(r'^\tsay "    (.*)"$', shell[:shell.index("\n}")], re.MULTILINE)
+    expect("scripts/demo suggests commands", len(lines) > 1, shell)
+    return [command for line in lines for command in line.split("; ")]
+
+
 class Terminal:
     def __init__(self, arguments: list[str]) -> None:
         self.seen = ""
@@ -92,6 +101,10 @@ def use_shell() -> None:
     terminal.say("echo written >/smc/target/weights && head -c 7 /smc/target/weights; false")
     terminal.wait_for(r"\nwritten\n?" + PROMPT, COMMAND_S)
     print("ok: a region can be written and read", flush=True)
+    for command in suggested():
+        terminal.say(f"({command}) && echo that $((6 * 7)) worked")
+        terminal.wait_for(r"\nthat 42 worked\n" + PROMPT, COMMAND_S)
+        print(f"ok: {command}", flush=True)
     terminal.say("exit")
     code = terminal.end()
     expect("exit ends it with success", code == 0, f"exit {code}: {terminal.seen}")

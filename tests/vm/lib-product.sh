@@ -8,8 +8,6 @@
 # Failure: a step that fails ends the case; product_stop is a case of its own, since that
 # the module unloads and the daemon ends is a claim too.
 
-RELEASE=$SMC_ROOT/build/release
-export PATH=$RELEASE/bin:$RELEASE/daemon:$RELEASE/tools/smcctl:$PATH
 PRODUCT_CONFIG=/run/smcfs/smcfsd.toml
 PRODUCT_PID=/run/smcfs/smcfsd.pid
 TARGET_PORT=7500 # of model-target, which answers what the target's memory holds

@@ -8,7 +8,6 @@ address; the guest's /proc/kallsyms names the functions.
 
 import bisect
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,13 +17,7 @@ import machine
 from errors import VmError
 
 KERNEL_HALF = 1 << 63
-
-
-def build_plugin(root: Path, out: Path) -> Path:
-    subprocess.run(["gcc", "-O2", "-fPIC", "-shared", "-std=c11", "-D_GNU_SOURCE",
-                    "-fvisibility=hidden", "-o", out, root / "tests/bench/plugin/profile.c"],
-                   check=True)
-    return out
+PLUGIN = Path("build/release/tests/bench/profile.so")
 
 
 class Symbols:
@@ -154,8 +147,7 @@ def profile(boot: machine.Boot, root: Path, on_line: Callable[[dict], None]) -> 
     """Boot under the plugin. The boot's parts measure what is wanted and tell the symbols."""
     out = boot.log.with_suffix(".counts")
     symbols = Symbols()
-    plugin = build_plugin(root, boot.log.with_name(f"profile-{boot.log.stem}.so"))
-    machine.run(replace(boot, plugin=f"{plugin},out={out}"), on_line, symbols.add)
+    machine.run(replace(boot, plugin=f"{root / PLUGIN},out={out}"), on_line, symbols.add)
     symbols.finish()
     return Profile(out, symbols)
 

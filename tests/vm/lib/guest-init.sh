@@ -24,6 +24,9 @@ export NODE=${boot[node]} NODE_INDEX=${boot[index]} NODES=${boot[nodes]}
 export SMC_ROOT=${boot[repo]} KERNEL=${boot[kernel]} RUN_DIR=${boot[run]} NICS=${boot[nics]}
 export NODE_NAMES
 NODE_NAMES=$(names=(target client node{3..16}) && echo "${names[*]:0:$NODES}")
+# What was built is found as if it were installed, by tests and by whoever has a shell here.
+export RELEASE=$SMC_ROOT/build/release
+PATH=$RELEASE/bin:$RELEASE/daemon:$RELEASE/tools/smcctl:$PATH
 
 name_nodes() {
 	local index=0 name
