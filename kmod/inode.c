@@ -20,7 +20,9 @@
 
 #include "smcfs.h"
 
+/* Peers count from 2, regions from 1 << 32, directories of names below a peer from here. */
 #define SMCFS_ROOT_INO	1
+#define SMCFS_PREFIX_INO	(1ULL << 62)
 #define SMCFS_LIST_MAX	4096	/* entries of one directory listing */
 
 /* Copies what the grant says; idempotent. [region->lock] */
@@ -105,7 +107,7 @@ static struct inode *inode_of_dir(struct super_block *sb, struct smcfs_peer *pee
 	if (peer)
 		kref_get(&peer->ref);
 	smcfs_i(inode)->peer = peer;
-	inode->i_ino = ino ?: get_next_ino();
+	inode->i_ino = ino ?: SMCFS_PREFIX_INO | get_next_ino();
 	inode->i_mode = S_IFDIR | 0555;
 	set_nlink(inode, 2);
 	inode->i_op = &smcfs_dir_iops;
