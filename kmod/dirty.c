@@ -135,6 +135,8 @@ static int write_done(struct address_space *mapping, loff_t pos, unsigned int le
 			folio_mark_uptodate(folio);
 	}
 	if (copied) {
+		/* Before the folio is dirty, which would make it wait as a mapped store does. */
+		smcfs_modes_dirtied(smcfs_i(mapping->host)->region, false);
 		if (smcfs_region_merges(smcfs_i(mapping->host)->region))
 			smcfs_twin_force(folio, offset_in_folio(folio, pos), copied);
 		else

@@ -84,8 +84,9 @@ int smcfs_twin_take(struct folio *folio, unsigned int index)
 	twin = alloc_page(GFP_NOFS | __GFP_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN);
 	if (!twin)
 		return -ENOMEM;
-	copy_highpage(twin, folio_page(folio, index));
 	spin_lock_irqsave(&sf->lock, flags);
+	/* Under the lock: a word that the target got meanwhile changes both or none (word.c). */
+	copy_highpage(twin, folio_page(folio, index));
 	page->twin = twin;
 	set_bit(index, sf->dirty);
 	spin_unlock_irqrestore(&sf->lock, flags);
