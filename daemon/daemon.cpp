@@ -35,6 +35,7 @@ ExportSpec to_spec(const ExportConfig& config)
     spec.writers = config.exclusive ? Writers::exclusive : Writers::merge;
     spec.merge_unit = config.merge_unit;
     spec.readonly = config.readonly;
+    spec.hints = config.hints;
     if (const auto* host = std::get_if<HostMemoryConfig>(&config.source))
         spec.source = HostMemory{host->length_bytes, host->hugepages};
     else if (const auto* file = std::get_if<FileConfig>(&config.source))
