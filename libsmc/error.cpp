@@ -73,6 +73,13 @@ const char* sentence(int err)
                "versions";
     case EOPNOTSUPP:
         return "this kind of region or device does not support it: see smcctl doctor";
+    case EREMOTEIO:
+        return "the link was lost while a flag or an atomic was on its way: it may have been done, "
+               "and is not repeated; when the region is active again, acquire and look";
+    case ENOBUFS:
+        return "no free piece of that size is left in the pool: free some, or make a larger pool";
+    case EINTR:
+        return "a signal ended the wait";
     case EMFILE:
         return "the process has too many open files: raise ulimit -n";
     case EFAULT:
