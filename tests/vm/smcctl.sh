@@ -99,10 +99,21 @@ flush_acquire_and_stats() {
 		json '["processes"][0]["command"]' probe ps
 		json '["processes"][0]["dirty_bytes"]' 8192 ps
 		check smcctl ps
+		runs_are 0+8192=dirty
 		check smcctl flush target:r
 		json '["regions"][0]["dirty_bytes"]' 0 stats
+		runs_are 0+8192=clean
 		check smcctl acquire target:r --offset 0 --length 4096
+		runs_are 4096+4096=clean
 		p a "expect 0 8192 5"
+		p a "load 81920 1"
+		p a "store 16384 1 9"
+		runs_are 0+8192=clean 16384+4096=dirty 81920+4096=clean
+		smcctl inspect target:r >/tmp/map
+		cat /tmp/map
+		check grep -q -e '--\.\.#\.' /tmp/map
+		check grep -q 'one character is 4K' /tmp/map
+		check smcctl flush target:r
 		check smcctl stats target:r
 		check_equal "lines of JSON" \
 			"$(smcctl -j stats --watch --interval 0.5 --count 2 | grep -c per_second)" 2
@@ -114,6 +125,24 @@ flush_acquire_and_stats() {
 	fi
 	barrier ended
 	on target probe_script "open r /dev/shm/r" "pexpect 0 8192 5"
+}
+
+# runs_are OFFSET+LENGTH=STATE...: of target:r; what readahead brought beside them does not count.
+runs_are() {
+	smcctl -j inspect target:r >/tmp/runs
+	check /usr/bin/python3 - "$@" <<-'PY'
+		import json, re, sys
+		runs = json.load(open("/tmp/runs"))["runs"]
+		pages = {at: run["state"] for run in runs
+		         for at in range(run["offset"], run["offset"] + run["length"], 4096)}
+		for wanted in sys.argv[1:]:
+		    offset, length, state = re.fullmatch(r"(\d+)\+(\d+)=(.*)", wanted).groups()
+		    for at in range(int(offset), int(offset) + int(length), 4096):
+		        if pages.get(at, "absent") != state:
+		            sys.exit(f"page at {at} is {pages.get(at, 'absent')}, not {state}: {runs}")
+		    if int(offset) > 0 and sys.argv[1] == wanted and 0 in pages:
+		        sys.exit(f"page 0 is here: {runs}")
+	PY
 }
 
 ping_measures() {
