@@ -88,18 +88,34 @@ static int drop_folio(struct address_space *mapping, struct folio *folio, bool s
 	return 0;
 }
 
+enum drop_mode {
+	DROP_CLEAN,	/* sends only what keeps clean pages from being dropped */
+	DROP_FLUSH,	/* sends all of the range first */
+	DROP_KILLED,	/* sends nothing; goes on although the caller was killed */
+	DROP_STALE,	/* sends nothing, and waits for nobody */
+};
+
 /*
  * As drop_folio(), not locked.
- * Return: 0; 1: it stays, for now; -EINTR, if @killable.
+ * Return: 0; 1: it stays, for now; -EINTR, but for DROP_KILLED.
  */
-static int drop_one(struct address_space *mapping, struct folio *folio, bool send, bool killable)
+static int drop_one(struct address_space *mapping, struct folio *folio, enum drop_mode mode,
+		    bool send)
 {
 	int err;
 
-	if (!killable)
+	switch (mode) {
+	case DROP_STALE:
+		if (!folio_trylock(folio))
+			return 1;
+		break;
+	case DROP_KILLED:
 		folio_lock(folio);
-	else if (folio_lock_killable(folio))
-		return -EINTR;
+		break;
+	default:
+		if (folio_lock_killable(folio))
+			return -EINTR;
+	}
 	err = drop_folio(mapping, folio, send);
 	folio_unlock(folio);
 	return err == -EAGAIN ? 1 : err;
@@ -117,17 +133,17 @@ static int drop_flying(struct address_space *mapping, struct folio *folio)
 	if (mutex_lock_killable(words))
 		return -EINTR;
 	if (!folio_wait_writeback_killable(folio))
-		err = drop_one(mapping, folio, true, true);
+		err = drop_one(mapping, folio, DROP_FLUSH, true);
 	mutex_unlock(words);
 	return err;
 }
 
 /*
  * @index, @end: pages; on return those between the first and the last that are in the way.
- * Return: number of folios that could not be dropped, or, if @killable, -EINTR.
+ * Return: number of folios that could not be dropped; -EINTR.
  */
-static long drop_range(struct address_space *mapping, pgoff_t *index, pgoff_t *end, bool send,
-		       bool killable)
+static long drop_range(struct address_space *mapping, pgoff_t *index, pgoff_t *end,
+		       enum drop_mode mode, bool send)
 {
 	pgoff_t next = *index, last = *end;
 	struct folio_batch batch;
@@ -140,10 +156,10 @@ static long drop_range(struct address_space *mapping, pgoff_t *index, pgoff_t *e
 		for (i = 0; i < folio_batch_count(&batch) && !err; i++) {
 			struct folio *folio = batch.folios[i];
 
-			if (send && killable && folio_test_writeback(folio))
+			if (send && folio_test_writeback(folio))
 				err = drop_flying(mapping, folio);
 			else
-				err = drop_one(mapping, folio, send, killable);
+				err = drop_one(mapping, folio, mode, send);
 			if (err > 0) {
 				if (!busy++)
 					*index = folio->index;
@@ -185,12 +201,6 @@ void smcfs_drop_exit(void)
 		cancel_work_sync(per_cpu_ptr(&drop_drain_work, cpu));
 }
 
-enum drop_mode {
-	DROP_CLEAN,	/* sends only what keeps clean pages from being dropped */
-	DROP_FLUSH,	/* sends all of the range first */
-	DROP_KILLED,	/* sends nothing; goes on although the caller was killed */
-};
-
 /*
  * Most references are short: the list of another CPU, a lookup, a batch of the flusher, a process
  * that exits. Nothing tells when they end, and their holder may be off its CPU for a while: they
@@ -220,7 +230,7 @@ static int drop(struct inode *inode, loff_t start, loff_t end, enum drop_mode mo
 		/* One at a time: two would take each other's references for those of a writer. */
 		if (killable && mutex_lock_killable(&region->drop_lock))
 			return -EINTR;
-		busy = drop_range(inode->i_mapping, &first, &last, send, killable);
+		busy = drop_range(inode->i_mapping, &first, &last, mode, send);
 		if (killable)
 			mutex_unlock(&region->drop_lock);
 		if (busy <= 0)
@@ -255,8 +265,10 @@ void smcfs_drop_stale(struct inode *inode)
 	struct smcfs_region *region = smcfs_i(inode)->region;
 	pgoff_t first = 0, last = ULONG_MAX;
 
-	mutex_lock(&region->drop_lock);
-	drop_range(inode->i_mapping, &first, &last, false, false);
+	/* Else somebody drops already; and who holds a page now has just got it, or is using it. */
+	if (!mutex_trylock(&region->drop_lock))
+		return;
+	drop_range(inode->i_mapping, &first, &last, DROP_STALE, false);
 	mutex_unlock(&region->drop_lock);
 }
 

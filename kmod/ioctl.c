@@ -9,11 +9,13 @@
 
 #include "smcfs.h"
 
-/* Return: 0, -EINVAL, -ERANGE. */
+/* Return: 0, -EINVAL, -ERANGE; -EIO: the region is dead. */
 static int word_check(struct file *file, u64 pos, u32 size)
 {
 	u64 end = i_size_read(file_inode(file));
 
+	if (smcfs_region_dead(smcfs_i(file_inode(file))->region))
+		return -EIO;
 	if ((size != 4 && size != 8) || !IS_ALIGNED(pos, size))
 		return -EINVAL;
 	return pos < end && size <= end - pos ? 0 : -ERANGE;
@@ -24,6 +26,17 @@ static int range_check(struct file *file, u64 offset, u64 length)
 	u64 end = i_size_read(file_inode(file));
 
 	return offset <= end && length <= end - offset ? 0 : -ERANGE;
+}
+
+/*
+ * What this node stored to the word, or wrote to its page, and did not send: it would be lost when
+ * the page follows, or go out once more after it. Return: 0, -EIO, -EINTR.
+ */
+static int flush_word(struct inode *inode, u64 pos, u32 size)
+{
+	if (!filemap_range_needs_writeback(inode->i_mapping, pos, pos + size - 1))
+		return 0;
+	return smcfs_flush(inode, pos, pos + size - 1);
 }
 
 static long ioctl_publish(struct file *file, void __user *user)
@@ -51,6 +64,8 @@ static long ioctl_publish(struct file *file, void __user *user)
 	 */
 	if (p.length)
 		err = smcfs_flush(inode, p.offset, p.offset + p.length - 1);
+	if (!err)
+		err = flush_word(inode, p.flag_offset, p.size);
 	if (err)
 		return err;
 	op.pos = p.flag_offset;
@@ -81,6 +96,8 @@ static long ioctl_atomic(struct file *file, void __user *user)
 	if (a.flags || a.op == SMCFS_ATOMIC_UNSPEC || a.op > SMCFS_ATOMIC_MAX)
 		return -EINVAL;
 	err = word_check(file, a.offset, op.size);
+	if (!err)
+		err = flush_word(inode, a.offset, op.size);
 	if (err)
 		return err;
 	op.op = atomic_ops[a.op];
@@ -98,6 +115,7 @@ static long ioctl_atomic(struct file *file, void __user *user)
 static long ioctl_wait(struct file *file, void __user *user)
 {
 	struct smcfs_ioc_wait w;
+	u64 bits;
 	int err;
 
 	if (!(file->f_mode & FMODE_READ))
@@ -110,8 +128,11 @@ static long ioctl_wait(struct file *file, void __user *user)
 	err = word_check(file, w.offset, w.size);
 	if (err)
 		return err;
+	bits = w.size == 4 ? U32_MAX : U64_MAX;
+	if ((w.value | w.mask) & ~bits)
+		return -EINVAL;
 	w.seen = 0;
-	err = smcfs_wait(file, &w);
+	err = smcfs_wait(file_inode(file), &w);
 	if ((!err || err == -ETIMEDOUT) && copy_to_user(user, &w, sizeof(w)))
 		return -EFAULT;
 	return err;
@@ -122,8 +143,6 @@ long smcfs_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	void __user *user = (void __user *)arg;
 
-	if (smcfs_region_dead(smcfs_i(file_inode(file))->region))
-		return -EIO;
 	switch (cmd) {
 	case SMCFS_IOC_PUBLISH:
 		return ioctl_publish(file, user);

@@ -25,6 +25,8 @@
 
 /* A fault returns to its store, and that is done, within this, unless the task loses its CPU. */
 #define PUSH_DWELL_US		50
+/* Dropping all the time would leave the cache empty, and its work without end. */
+#define STALE_MIN_US		100U
 
 /* ------------------------------------------------------------------ pace */
 
@@ -42,6 +44,15 @@ static void pace_init(struct smcfs_pace *pace, work_func_t fn)
 	hrtimer_init(&pace->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	pace->timer.function = pace_due;
 	INIT_WORK(&pace->work, fn);
+	/* Until it is bound, after which its end is never missed. */
+	pace->stopped = true;
+}
+
+static void pace_start(struct smcfs_pace *pace)
+{
+	spin_lock_irq(&pace->lock);
+	pace->stopped = false;
+	spin_unlock_irq(&pace->lock);
 }
 
 /* Runs the work @delay_ns from now, unless it is going to run anyhow. */
@@ -97,9 +108,10 @@ static void pace_stop(struct smcfs_region *region, struct smcfs_pace *pace)
 static void push_work(struct work_struct *work)
 {
 	struct smcfs_region *region = container_of(work, struct smcfs_region, push.work);
-	struct inode *inode = smcfs_region_inode(region);
+	struct inode *inode;
 
 	pace_begin(&region->push);
+	inode = smcfs_region_inode(region);
 	if (inode) {
 		/*
 		 * Posts, and does not wait for what it posted; a page that is on its way waits
@@ -124,7 +136,8 @@ void smcfs_modes_dirtied(struct smcfs_region *region, bool mapped)
 	enum smcfs_sync mode = READ_ONCE(region->sync_mode);
 	u32 delay_us = mode == SMCFS_SYNC_EAGER ? 0 : READ_ONCE(region->push_delay_us);
 
-	if (mode == SMCFS_SYNC_LAZY)
+	/* An eager write(2) sends its pages itself. */
+	if (mode == SMCFS_SYNC_LAZY || (mode == SMCFS_SYNC_EAGER && !mapped))
 		return;
 	if (mapped)
 		delay_us = max_t(u32, delay_us, PUSH_DWELL_US);
@@ -140,42 +153,42 @@ bool smcfs_modes_eager(struct smcfs_region *region)
 
 static void stale_arm(struct smcfs_region *region, u64 spent_ns)
 {
-	u64 period_ns = (u64)READ_ONCE(region->max_stale_us) * NSEC_PER_USEC;
+	u32 period_us = READ_ONCE(region->max_stale_us);
 
-	if (period_ns)
-		pace_arm(region, &region->stale, max(period_ns, spent_ns));
+	if (period_us)
+		pace_arm(region, &region->stale,
+			 max((u64)max(period_us, STALE_MIN_US) * NSEC_PER_USEC, spent_ns));
 }
 
 static void stale_work(struct work_struct *work)
 {
 	struct smcfs_region *region = container_of(work, struct smcfs_region, stale.work);
-	struct inode *inode = smcfs_region_inode(region);
 	u64 begun = ktime_get_ns();
+	struct inode *inode;
 
 	pace_begin(&region->stale);
+	inode = smcfs_region_inode(region);
 	if (inode) {
 		/*
-		 * With no session the pages could not be fetched again: better old ones than none.
+		 * With no session the pages could not be fetched again: better old ones than none,
+		 * until it is bound again. An empty cache is armed by the next page that comes.
+		 * Large ones are not dropped more often than half of a processor can do.
 		 */
 		if (READ_ONCE(region->max_stale_us) &&
-		    READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
+		    READ_ONCE(region->state) == SMCFS_REGION_ACTIVE) {
 			smcfs_drop_stale(inode);
-		/*
-		 * Large caches are not dropped more often than half of a processor can do. An
-		 * empty one is armed by the next fetch.
-		 */
-		if (!mapping_empty(inode->i_mapping))
-			stale_arm(region, ktime_get_ns() - begun);
+			if (READ_ONCE(inode->i_mapping->nrpages))
+				stale_arm(region, ktime_get_ns() - begun);
+		}
 		smcfs_region_inode_put(inode);
 	}
 	smcfs_region_put(region);
 }
 
-/* A fetch was sent. Context: any but hard interrupt. */
-void smcfs_modes_fetched(struct smcfs_region *region)
+/* A page came, or is on its way. Context: any but hard interrupt. */
+void smcfs_modes_cached(struct smcfs_region *region)
 {
-	if (READ_ONCE(region->max_stale_us))
-		stale_arm(region, 0);
+	stale_arm(region, 0);
 }
 
 /* ------------------------------------------------------------------ life */
@@ -197,8 +210,15 @@ void smcfs_modes_changed(struct smcfs_region *region)
 	if (READ_ONCE(region->sync_mode) != SMCFS_SYNC_LAZY)
 		pace_rearm(region, &region->push, PUSH_DWELL_US * NSEC_PER_USEC);
 	if (READ_ONCE(region->max_stale_us))
-		pace_rearm(region, &region->stale,
-			   (u64)READ_ONCE(region->max_stale_us) * NSEC_PER_USEC);
+		pace_rearm(region, &region->stale, STALE_MIN_US * NSEC_PER_USEC);
+}
+
+/* Also again. Context: any but hard interrupt. */
+void smcfs_modes_bound(struct smcfs_region *region)
+{
+	pace_start(&region->push);
+	pace_start(&region->stale);
+	smcfs_modes_cached(region);
 }
 
 /* The region is dead or going. Context: process. */

@@ -168,7 +168,9 @@ static void region_look(struct smcfs_region *region, struct region_view *view)
 	view->uid = desc->uid;
 	view->gid = desc->gid;
 	view->writers = region->writers;
-	view->flags = desc->flags;
+	view->flags = desc->flags & ~SMCFS_RF_ATOMICS;
+	if (region->grant && region->grant->atomics)
+		view->flags |= SMCFS_RF_ATOMICS;
 	view->cto = region->cto;
 	view->cto_origin = region->cto_origin;
 	view->flush_after_ms = region->flush_after_ms;

@@ -549,6 +549,7 @@ static void region_bind_locked(struct smcfs_region *region, const struct smcfs_r
 		smcfs_grant_put(old);
 	region_set_state(region, SMCFS_REGION_ACTIVE, 0, first ? "bound" : "bound again");
 	region_check_session(region);
+	smcfs_modes_bound(region);
 	if (!first)
 		smcfs_region_flush_later(region, 0);
 }

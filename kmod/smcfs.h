@@ -331,7 +331,7 @@ struct smcfs_region_desc {
 struct smcfs_pace {
 	spinlock_t		lock;		/* leaf, irqs off */
 	bool			armed;		/* [lock] timer or work will run; region is held */
-	bool			stopped;	/* [lock] for ever */
+	bool			stopped;	/* [lock] until it is bound, and when it is dead */
 	struct hrtimer		timer;
 	struct work_struct	work;
 };
@@ -438,7 +438,8 @@ void smcfs_modes_init(struct smcfs_region *region);
 void smcfs_modes_changed(struct smcfs_region *region);
 void smcfs_modes_stop(struct smcfs_region *region);
 void smcfs_modes_dirtied(struct smcfs_region *region, bool mapped);
-void smcfs_modes_fetched(struct smcfs_region *region);
+void smcfs_modes_bound(struct smcfs_region *region);
+void smcfs_modes_cached(struct smcfs_region *region);
 bool smcfs_modes_eager(struct smcfs_region *region);
 /* umount -f: gives up what could not be sent after the last close. */
 void smcfs_region_discard_pinned(void);
@@ -600,12 +601,12 @@ void smcfs_wb_exit(void);
  * -EOPNOTSUPP; -EINTR: killed; -ENOMEM.
  */
 struct smcfs_word_op {
-	enum smcfs_xfer_op	op;	/* FLAG or an atomic */
+	enum smcfs_xfer_op	op;	/* FLAG, an atomic, or READ: a look that a clean page follows */
 	u32			size;
 	u64			pos;	/* in the region, a multiple of @size, inside */
 	u64			operand;
 	u64			compare;
-	u64			old;	/* out, of an atomic */
+	u64			old;	/* out, of an atomic and a look */
 };
 int smcfs_word(struct inode *inode, struct smcfs_word_op *op);
 /* Of a page: held while one of its words is on its way. Pages of one folio have the same. */
@@ -618,12 +619,7 @@ static inline struct mutex *smcfs_word_lock(struct smcfs_region *region, pgoff_t
 int smcfs_word_read(struct smcfs_region *region, u64 pos, u32 size, u64 *value);
 /* The word in the shadow page, if that is here and clean. */
 bool smcfs_word_shadow(struct inode *inode, u64 pos, u32 size, u64 *value);
-/*
- * smcfs_word_read() saw @value: so does the shadow page, if it is clean and still holds @before,
- * what it held before the look (since then somebody may have written what is newer).
- */
-void smcfs_word_seen(struct inode *inode, u64 pos, u32 size, u64 before, u64 value);
-int smcfs_wait(struct file *file, struct smcfs_ioc_wait *wait);
+int smcfs_wait(struct inode *inode, struct smcfs_ioc_wait *wait);
 long smcfs_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
 ssize_t smcfs_direct_read(struct kiocb *iocb, struct iov_iter *to);
@@ -642,7 +638,7 @@ void smcfs_drop_init(void);
 void smcfs_drop_exit(void);
 /* Flush, then drop all pages of a region that nobody writes to. 0, -EIO, -EBUSY (held), -EINTR. */
 int smcfs_drop_all(struct inode *inode);
-/* Drops what is clean of all of the region, as far as nobody holds it. Context: process. */
+/* Drops what is clean of all of the region, and waits for nobody. Context: process. */
 void smcfs_drop_stale(struct inode *inode);
 u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag);
 

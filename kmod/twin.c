@@ -227,10 +227,13 @@ void smcfs_twin_follow(struct folio *folio, size_t offset, const void *data, siz
 	unsigned int index = offset >> PAGE_SHIFT;
 	unsigned long flags;
 
-	memcpy_to_page(folio_page(folio, index), offset_in_page(offset), data, length);
-	if (!sf || !sf->merge)
+	if (!sf || !sf->merge) {
+		memcpy_to_page(folio_page(folio, index), offset_in_page(offset), data, length);
 		return;
+	}
+	/* Both or none, as a word that follows meanwhile (word.c). */
 	spin_lock_irqsave(&sf->lock, flags);
+	memcpy_to_page(folio_page(folio, index), offset_in_page(offset), data, length);
 	if (sf->pages[index].twin)
 		memcpy_to_page(sf->pages[index].twin, offset_in_page(offset), data, length);
 	spin_unlock_irqrestore(&sf->lock, flags);

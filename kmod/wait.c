@@ -44,29 +44,48 @@ static int wait_pause(u64 begun, u64 end, u64 now)
 	return signal_pending(current) ? -EINTR : 0;
 }
 
+/* One look. The word's shadow page, if clean, holds what was wanted, too. As smcfs_word(). */
+static int wait_look(struct inode *inode, struct smcfs_ioc_wait *wait)
+{
+	struct smcfs_word_op op = {
+		.op = SMCFS_XFER_READ,
+		.size = wait->size,
+		.pos = wait->offset,
+	};
+	u64 here;
+	int err;
+
+	err = smcfs_word_read(smcfs_i(inode)->region, wait->offset, wait->size, &wait->seen);
+	if (err || !wait_met(wait))
+		return err;
+	if (!smcfs_word_shadow(inode, wait->offset, wait->size, &here) || here == wait->seen)
+		return 0;
+	/* Again, with the page held: what this look brought may be older than what is there now. */
+	err = smcfs_word(inode, &op);
+	if (!err)
+		wait->seen = op.old;
+	return err;
+}
+
 /**
  * smcfs_wait() - until a word of the target's memory is as wanted
- * @file: of a region.
+ * @inode: of a region.
  * @wait: checked; ->seen is set.
  *
- * Context: process, interruptible.
+ * Context: process, interruptible between looks, killable in them.
  * Return: 0; -ETIMEDOUT; -EIO: the last look failed, or the region is dead; -EINTR; -ENOMEM.
  */
-int smcfs_wait(struct file *file, struct smcfs_ioc_wait *wait)
+int smcfs_wait(struct inode *inode, struct smcfs_ioc_wait *wait)
 {
-	struct inode *inode = file_inode(file);
 	struct smcfs_region *region = smcfs_i(inode)->region;
 	u64 begun = ktime_get_ns(), now;
 	u64 end = begun + (u64)wait->timeout_ms * NSEC_PER_MSEC;
-	u64 before;
-	bool shadow;
 	int err;
 
 	for (;;) {
-		shadow = smcfs_word_shadow(inode, wait->offset, wait->size, &before);
-		err = smcfs_word_read(region, wait->offset, wait->size, &wait->seen);
+		err = wait_look(inode, wait);
 		if (!err && wait_met(wait))
-			break;
+			return 0;
 		if (err && (err != -EIO || smcfs_region_dead(region)))
 			return err;
 		now = ktime_get_ns();
@@ -76,7 +95,4 @@ int smcfs_wait(struct file *file, struct smcfs_ioc_wait *wait)
 		if (err)
 			return err;
 	}
-	if (shadow && before != wait->seen)
-		smcfs_word_seen(inode, wait->offset, wait->size, before, wait->seen);
-	return 0;
 }

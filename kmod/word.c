@@ -11,6 +11,8 @@
  *	absent, or not	it stays locked, hence unmapped and clean. Who fetches it afterwards
  *	uptodate	gets the new value from the target.
  *
+ * What was stored to the word before was sent before (ioctl.c): following must not lose it.
+ *
  * Owns: struct smcfs_word from create to the last put.
  * Contexts: process; completion in softirq (atomics) or process (flags).
  * Locking: region->word_lock of the page, from before the request to its end. Inside it the folio
@@ -33,7 +35,7 @@ struct smcfs_word {
 	struct completion	done;
 	struct smcfs_word_op	op;		/* [const] but old, by the completion */
 	int			err;		/* by the completion */
-	struct folio		*folio;		/* [const] shadow page, NULL for a look */
+	struct folio		*folio;		/* [const] shadow page; a look may have none */
 	bool			locked;		/* [const] it is locked, else in write-back */
 	struct page		*page;		/* [const] what the device reads or writes */
 };
@@ -93,27 +95,33 @@ static void word_set_in(struct page *page, u64 pos, u32 size, u64 value)
 
 /*
  * Shadow and twin of the word become @value, which the target holds; nothing of it is owed any more.
- * The folio is uptodate, and stands still or is locked and clean. Context: any.
+ * The folio is uptodate and stands still. @look: not if anything was stored to the page meanwhile,
+ * which may be the word, and newer. Context: any.
  */
-static void word_follow(struct folio *folio, u64 pos, u32 size, u64 value)
+static void word_follow(struct folio *folio, u64 pos, u32 size, u64 value, bool look)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	unsigned int index = offset_in_folio(folio, pos) >> PAGE_SHIFT;
 	struct page *shadow = folio_page(folio, index);
+	struct smcfs_page *page;
 	unsigned long flags;
 
 	if (!sf || !sf->merge) {
-		word_set_in(shadow, pos, size, value);
+		if (!look || !folio_test_dirty(folio))
+			word_set_in(shadow, pos, size, value);
 		return;
 	}
+	page = &sf->pages[index];
 	/* As one for smcfs_twin_take(), which copies the page under this lock. */
 	spin_lock_irqsave(&sf->lock, flags);
-	word_set_in(shadow, pos, size, value);
-	if (sf->pages[index].twin)
-		word_set_in(sf->pages[index].twin, pos, size, value);
-	/* What write(2) left there before is overwritten at the target. */
-	if (sf->pages[index].forced)
-		bitmap_clear(sf->pages[index].forced, offset_in_page(pos), size);
+	if (!look || !(page->twin || page->forced || page->all)) {
+		word_set_in(shadow, pos, size, value);
+		if (page->twin)
+			word_set_in(page->twin, pos, size, value);
+		/* What write(2) left there is overwritten at the target. */
+		if (page->forced)
+			bitmap_clear(page->forced, offset_in_page(pos), size);
+	}
 	spin_unlock_irqrestore(&sf->lock, flags);
 }
 
@@ -125,6 +133,8 @@ static u64 word_result(const struct smcfs_word_op *op)
 		return op->old + op->operand;
 	case SMCFS_XFER_COMPARE_SWAP:
 		return op->old == op->compare ? op->operand : op->old;
+	case SMCFS_XFER_READ:
+		return op->old;
 	default:
 		return op->operand;
 	}
@@ -163,15 +173,35 @@ static void word_done(struct smcfs_xfer *xfer, int err)
 	if (!smcfs_xfer_op_writes(xfer->op))
 		word->op.old = word_get(page_address(word->page), word->op.size);
 	if (!err && word->folio && !word->locked)
-		word_follow(word->folio, word->op.pos, word->op.size, word_result(&word->op));
+		word_follow(word->folio, word->op.pos, word->op.size, word_result(&word->op),
+			    xfer->op == SMCFS_XFER_READ);
 	word_unhold(word);
 	smcfs_xfer_free(xfer);
 	complete(&word->done);
 	word_put(word);
 }
 
+/* Locks the shadow page of a position if it is here, uptodate and clean. Else NULL. */
+static struct folio *word_clean_folio(struct address_space *mapping, u64 pos)
+{
+	struct folio *folio = __filemap_get_folio(mapping, pos >> PAGE_SHIFT, 0, 0);
+
+	if (IS_ERR(folio))
+		return NULL;
+	if (folio_lock_killable(folio)) {
+		folio_put(folio);
+		return NULL;
+	}
+	if (folio->mapping == mapping && folio_test_uptodate(folio) &&
+	    !folio_test_dirty(folio) && !folio_test_writeback(folio))
+		return folio;
+	folio_unlock(folio);
+	folio_put(folio);
+	return NULL;
+}
+
 /* The folio of a position, locked; made if there is none. ERR_PTR(-EINTR, -ENOMEM). */
-static struct folio *word_folio(struct address_space *mapping, u64 pos)
+static struct folio *word_any_folio(struct address_space *mapping, u64 pos)
 {
 	pgoff_t index = pos >> PAGE_SHIFT;
 	struct folio *folio = __filemap_get_folio(mapping, index, 0, 0);
@@ -186,44 +216,52 @@ static struct folio *word_folio(struct address_space *mapping, u64 pos)
 	return folio;
 }
 
-/* Makes the shadow page stand still. Return: 0, -EIO, -EINTR, -ENOMEM. */
-static int word_hold(struct smcfs_word *word, struct inode *inode)
+/* As word_any_folio(), not in write-back. */
+static struct folio *word_idle_folio(struct address_space *mapping, u64 pos)
 {
-	struct address_space *mapping = inode->i_mapping;
 	struct folio *folio;
 	int err = 0;
 
 	for (;;) {
-		folio = word_folio(mapping, word->op.pos);
-		if (IS_ERR(folio))
-			return PTR_ERR(folio);
-		if (folio->mapping == mapping && !folio_test_writeback(folio))
-			break;
+		folio = word_any_folio(mapping, pos);
+		if (IS_ERR(folio) || (folio->mapping == mapping && !folio_test_writeback(folio)))
+			return folio;
 		folio_unlock(folio);
 		if (folio->mapping == mapping)
 			err = folio_wait_writeback_killable(folio);
 		folio_put(folio);
 		if (err)
-			return -EINTR;
+			return ERR_PTR(-EINTR);
 	}
+}
+
+/* Makes the shadow page stand still. A look needs none. Return: 0, -EIO, -EINTR, -ENOMEM. */
+static int word_hold(struct smcfs_word *word, struct inode *inode)
+{
+	struct smcfs_region *region = smcfs_i(inode)->region;
+	bool look = word->op.op == SMCFS_XFER_READ;
+	struct folio *folio;
+	int err = 0;
+
+	folio = look ? word_clean_folio(inode->i_mapping, word->op.pos) :
+		       word_idle_folio(inode->i_mapping, word->op.pos);
+	if (IS_ERR_OR_NULL(folio))
+		return PTR_ERR_OR_ZERO(folio);
 	/* With the folio locked: what dies from here on waits for us before it drops the page. */
-	if (smcfs_region_dead(smcfs_i(inode)->region)) {
+	if (smcfs_region_dead(region))
+		err = -EIO;
+	/* It must be there when a program stores to the page for the first time meanwhile. */
+	else if (folio_test_uptodate(folio) && smcfs_region_merges(region))
+		err = PTR_ERR_OR_ZERO(smcfs_folio_prepare(folio));
+	if (err) {
 		folio_unlock(folio);
 		folio_put(folio);
-		return -EIO;
+		return err;
 	}
 	word->folio = folio;
 	word->locked = !folio_test_uptodate(folio);
 	if (word->locked)
 		return 0;
-	/* It must be there when a program stores to the page for the first time meanwhile. */
-	if (smcfs_region_merges(smcfs_i(inode)->region) &&
-	    IS_ERR(smcfs_folio_prepare(folio))) {
-		folio_unlock(folio);
-		folio_put(folio);
-		word->folio = NULL;
-		return -ENOMEM;
-	}
 	/*
 	 * Who never dirtied a page has no write-back context yet, which the flag is accounted to.
 	 */
@@ -266,42 +304,45 @@ static int word_run(struct smcfs_word *word, struct smcfs_grant *grant)
 	return word->err;
 }
 
-/* One word of a page at a time: who waits for his turn holds no reference to the page meanwhile. */
-static int word_run_alone(struct smcfs_word *word, struct inode *inode, struct smcfs_grant *grant)
+/* The folio stands still. Gives it back if nothing is posted. */
+static int word_run_granted(struct smcfs_word *word, struct smcfs_region *region)
 {
-	struct mutex *lock = smcfs_word_lock(smcfs_i(inode)->region, word->op.pos >> PAGE_SHIFT);
-	int err;
+	struct smcfs_grant *grant = smcfs_region_grant(region);
+	int err = -EOPNOTSUPP;
 
-	if (mutex_lock_killable(lock))
-		return -EINTR;
-	err = word_hold(word, inode);
-	if (!err)
+	if (IS_ERR(grant)) {
+		word_unhold(word);
+		return PTR_ERR(grant);
+	}
+	if (word_possible(grant, word->op.op))
 		err = word_run(word, grant);
-	mutex_unlock(lock);
+	else
+		word_unhold(word);
+	smcfs_grant_put(grant);
 	return err;
 }
 
 int smcfs_word(struct inode *inode, struct smcfs_word_op *op)
 {
 	struct smcfs_region *region = smcfs_i(inode)->region;
-	struct smcfs_grant *grant = smcfs_region_grant(region);
-	struct smcfs_word *word;
-	int err = -EOPNOTSUPP;
+	struct mutex *lock = smcfs_word_lock(region, op->pos >> PAGE_SHIFT);
+	struct smcfs_word *word = word_create(op);
+	int err = -EINTR;
 
-	if (IS_ERR(grant))
-		return PTR_ERR(grant);
-	if (!word_possible(grant, op->op))
-		goto out_grant;
-	err = -ENOMEM;
-	word = word_create(op);
 	if (!word)
-		goto out_grant;
-	err = word_run_alone(word, inode, grant);
+		return -ENOMEM;
+	/* One word of a page at a time: who waits for his turn holds no reference to the page. */
+	if (mutex_lock_killable(lock))
+		goto out;
+	err = word_hold(word, inode);
+	/* Of now: the session may have been another while we waited. */
+	if (!err)
+		err = word_run_granted(word, region);
+	mutex_unlock(lock);
 	if (!err)
 		op->old = word->op.old;
+out:
 	word_put(word);
-out_grant:
-	smcfs_grant_put(grant);
 	return err;
 }
 
@@ -325,25 +366,6 @@ int smcfs_word_read(struct smcfs_region *region, u64 pos, u32 size, u64 *value)
 	return err;
 }
 
-/* Locks the shadow page of a position if it is here, uptodate and clean. Else NULL. */
-static struct folio *word_clean_folio(struct address_space *mapping, u64 pos)
-{
-	struct folio *folio = __filemap_get_folio(mapping, pos >> PAGE_SHIFT, 0, 0);
-
-	if (IS_ERR(folio))
-		return NULL;
-	if (folio_lock_killable(folio)) {
-		folio_put(folio);
-		return NULL;
-	}
-	if (folio->mapping == mapping && folio_test_uptodate(folio) &&
-	    !folio_test_dirty(folio) && !folio_test_writeback(folio))
-		return folio;
-	folio_unlock(folio);
-	folio_put(folio);
-	return NULL;
-}
-
 bool smcfs_word_shadow(struct inode *inode, u64 pos, u32 size, u64 *value)
 {
 	struct folio *folio = word_clean_folio(inode->i_mapping, pos);
@@ -357,19 +379,4 @@ bool smcfs_word_shadow(struct inode *inode, u64 pos, u32 size, u64 *value)
 	folio_unlock(folio);
 	folio_put(folio);
 	return true;
-}
-
-void smcfs_word_seen(struct inode *inode, u64 pos, u32 size, u64 before, u64 value)
-{
-	struct folio *folio = word_clean_folio(inode->i_mapping, pos);
-	void *at;
-
-	if (!folio)
-		return;
-	at = kmap_local_folio(folio, offset_in_folio(folio, pos));
-	if (word_get(at, size) == before)
-		word_follow(folio, pos, size, value);
-	kunmap_local(at);
-	folio_unlock(folio);
-	folio_put(folio);
 }

@@ -4,44 +4,58 @@
 // Owns: pools: which bytes of a part of an attached region are given out. The books are kept in this
 // process alone; nothing of them is in the region.
 //
-// Locking: the pool's mutex, a leaf; it guards both maps.
+// Locking: the pool's mutex, a leaf.
 // Failure: what does not fit changes nothing. First fit by address keeps what is free together.
 #include "internal.hpp"
 
+#include <bit>
 #include <map>
 #include <memory>
-#include <mutex>
+
+#include "core/mutex.hpp"
 
 using smc::abi::guarded;
 using smc::abi::range_fits;
 
 struct smc_pool {
-    std::mutex lock;
-    std::map<uint64_t, uint64_t> free; // [lock] offset -> bytes; neighbours are joined
-    std::map<uint64_t, uint64_t> used; // [lock] offset -> bytes, rounded up
+    explicit smc_pool(uint64_t alignment) : align(alignment) {}
+
+    const uint64_t align; // a power of two
+    smc::Mutex mutex;
+    std::map<uint64_t, uint64_t>
+        free SMC_GUARDED_BY(mutex); // offset -> bytes; neighbours are joined
+    std::map<uint64_t, uint64_t> used SMC_GUARDED_BY(mutex); // offset -> bytes, rounded up
 };
 
 namespace {
 
-constexpr uint64_t kAlign = SMC_POOL_ALIGN;
-
-constexpr uint64_t align_down(uint64_t bytes)
+// Of bytes that are far from the end of what 64 bits can count.
+constexpr uint64_t round_up(uint64_t bytes, uint64_t align)
 {
-    return bytes / kAlign * kAlign;
+    return (bytes + align - 1) / align * align;
 }
 
-int create(smc_region* region, uint64_t offset, uint64_t length, smc_pool** out)
+int create(smc_region* region, uint64_t offset, uint64_t length, size_t alignment, smc_pool** out)
 {
-    if (!region || !out)
+    if (alignment == 0)
+        alignment = SMC_POOL_ALIGN;
+    if (!region || !out || alignment < SMC_POOL_ALIGN || alignment > SMC_POOL_ALIGN_MAX ||
+        !std::has_single_bit(alignment))
         return -EINVAL;
     if (!range_fits(offset, length, region->size))
         return -ERANGE;
-    const uint64_t end = align_down(length == 0 ? region->size : offset + length);
-    const uint64_t begin = align_down(offset) == offset ? offset : align_down(offset) + kAlign;
+    // Pieces are aligned in the target's memory, as far as that begins so, hence in the region.
+    const uint64_t first = region->offset + offset;
+    const uint64_t last = region->offset + (length == 0 ? region->size : offset + length);
+    const uint64_t begin = round_up(first, alignment);
+    const uint64_t end = last / alignment * alignment;
     if (begin >= end)
         return -ENOBUFS;
-    auto pool = std::make_unique<smc_pool>();
-    pool->free.emplace(begin, end - begin);
+    auto pool = std::make_unique<smc_pool>(alignment);
+    {
+        const smc::MutexLock lock(pool->mutex);
+        pool->free.emplace(begin - region->offset, end - begin);
+    }
     *out = pool.release();
     return 0;
 }
@@ -50,10 +64,10 @@ int allocate(smc_pool* pool, size_t bytes, uint64_t* offset)
 {
     if (!pool || !offset || bytes == 0)
         return -EINVAL;
-    if (bytes > UINT64_MAX - kAlign)
+    if (bytes > UINT64_MAX - pool->align)
         return -ENOBUFS;
-    const uint64_t wanted = align_down(bytes + kAlign - 1);
-    const std::lock_guard guard(pool->lock);
+    const uint64_t wanted = round_up(bytes, pool->align);
+    const smc::MutexLock lock(pool->mutex);
     for (auto hole = pool->free.begin(); hole != pool->free.end(); ++hole) {
         const auto [at, room] = *hole;
         if (room < wanted)
@@ -76,7 +90,7 @@ int give_back(smc_pool* pool, uint64_t offset)
 {
     if (!pool)
         return -EINVAL;
-    const std::lock_guard guard(pool->lock);
+    const smc::MutexLock lock(pool->mutex);
     auto node = pool->used.extract(offset);
     if (node.empty())
         return -EINVAL;
@@ -98,9 +112,10 @@ int give_back(smc_pool* pool, uint64_t offset)
 
 } // namespace
 
-int smc_pool_create(smc_region* region, uint64_t offset, uint64_t length, smc_pool** out)
+int smc_pool_create(smc_region* region, uint64_t offset, uint64_t length, size_t alignment,
+                    smc_pool** out)
 {
-    return guarded([&] { return create(region, offset, length, out); });
+    return guarded([&] { return create(region, offset, length, alignment, out); });
 }
 
 int smc_pool_alloc(smc_pool* pool, size_t bytes, uint64_t* offset)

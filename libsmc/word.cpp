@@ -7,8 +7,6 @@
 // have been done (EREMOTEIO), and never repeats it. Nor does this file.
 #include "internal.hpp"
 
-#include <algorithm>
-
 #include <linux/smcfs.h>
 #include <sys/ioctl.h>
 
@@ -48,27 +46,26 @@ int atomic(smc_region* region, uint64_t offset, uint32_t op, uint64_t operand, u
     return err;
 }
 
-// As read_opts() of region.cpp, for smc_wait().
 int read_wait_opts(const smc_wait_opts* opts, smc_wait_opts& out)
 {
-    out = {};
-    if (!opts || opts->size < sizeof(out))
+    if (!opts)
         return -EINVAL;
-    const auto* bytes = reinterpret_cast<const unsigned char*>(opts);
-    if (std::any_of(bytes + sizeof(out), bytes + opts->size, [](unsigned char b) { return b; }))
-        return -E2BIG;
-    out = *opts;
-    if (out.mask == 0)
-        out.mask = UINT64_MAX;
+    if (const int err = smc::abi::copy_opts(*opts, out); err != 0)
+        return err;
     if (out.bytes == 0)
         out.bytes = 8;
+    const uint64_t bits = out.bytes == 4 ? UINT32_MAX : UINT64_MAX;
+    if (out.mask == 0)
+        out.mask = bits;
     if (out.timeout_ms == 0)
         out.timeout_ms = SMC_TIMEOUT_MS_DEFAULT;
     if (out.until > SMC_WAIT_AT_LEAST || out.timeout_ms > SMC_TIMEOUT_MS_MAX || out.reserved != 0)
         return -EINVAL;
-    return 0;
+    // A word can never have such bits: it would be waited for in vain, or not at all.
+    return (out.value & ~bits) != 0 || (out.mask & ~bits) != 0 ? -EINVAL : 0;
 }
 
+static_assert(SMC_TIMEOUT_MS_MAX <= SMCFS_WAIT_TIMEOUT_MS_MAX);
 constexpr uint32_t kCondition[] = {SMCFS_WAIT_NE, SMCFS_WAIT_EQ, SMCFS_WAIT_GE};
 
 } // namespace
@@ -103,7 +100,7 @@ int smc_compare_swap(smc_region* region, uint64_t offset, uint64_t expected, uin
 
 int smc_wait(smc_region* region, uint64_t offset, const smc_wait_opts* opts, uint64_t* seen)
 {
-    smc_wait_opts full;
+    smc_wait_opts full{};
     if (const int err = read_wait_opts(opts, full); err != 0)
         return err;
     if (!region || !is_word(offset, full.bytes))

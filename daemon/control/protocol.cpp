@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "control/tcp.hpp"
+#include "core/log.hpp"
 #include "core/merge_unit.hpp"
 
 namespace smc {
@@ -99,7 +100,7 @@ Result<Grant> read_grant_head(const Json& json)
     // Of a target that knows nothing of them: none.
     grant.atomics = SMC_TRY(get_bool_or(json, "atomics", false));
     if (json.contains("hints"))
-        grant.hints = SMC_TRY(params_from_json(json.at("hints")));
+        grant.hints = hints_from_json(json.at("hints"));
     return grant;
 }
 
@@ -170,7 +171,7 @@ Json to_json(const RegionParams& params)
 Result<RegionParams> params_from_json(const Json& json)
 {
     if (!json.is_object())
-        return bad("parameters are no object");
+        return fail(EPROTO, "parameters of a region are no object");
     RegionParams params;
     const auto number = [&](const char* key, std::uint32_t min,
                             std::uint32_t max) -> Result<std::optional<std::uint32_t>> {
@@ -195,6 +196,23 @@ Result<RegionParams> params_from_json(const Json& json)
     params.push_delay_us = SMC_TRY(number("push_delay_us", 0, SMCFS_PUSH_DELAY_US_MAX));
     params.max_stale_us = SMC_TRY(number("max_stale_us", 0, SMCFS_MAX_STALE_US_MAX));
     return params;
+}
+
+RegionParams hints_from_json(const Json& json)
+{
+    RegionParams hints;
+    const auto take = [&](const Json& some) {
+        if (const auto params = params_from_json(some))
+            hints.fill_from(*params);
+        else
+            log::warn("a hint of the target is passed over: {}", params.error().what);
+    };
+    if (!json.is_object())
+        take(json);
+    else
+        for (const auto& [key, value] : json.items())
+            take({{key, value}});
+    return hints;
 }
 
 Json to_json(const Grant& grant, std::size_t first)

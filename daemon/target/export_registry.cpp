@@ -36,8 +36,9 @@ Result<memory::Memory> make_memory(ExportSpec& spec)
 
 ExportEntry::ExportEntry(const ExportSpec& spec, memory::Memory memory, Registrar& registrar)
     : name(spec.name), uid(spec.uid), gid(spec.gid), mode(spec.mode), writers(spec.writers),
-      merge_unit(spec.merge_unit), readonly(spec.readonly), hints(spec.hints), generation(random_identity()),
-      registrar_(registrar), memory_(std::make_shared<memory::Memory>(std::move(memory)))
+      merge_unit(spec.merge_unit), readonly(spec.readonly), hints(spec.hints),
+      generation(random_identity()), registrar_(registrar),
+      memory_(std::make_shared<memory::Memory>(std::move(memory)))
 {}
 
 void ExportEntry::submit(RegistrationJob job, Done<Registered> done)

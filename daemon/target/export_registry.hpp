@@ -61,7 +61,7 @@ public:
     const Writers writers;
     const std::uint32_t merge_unit;
     const bool readonly;
-    const RegionParams hints;
+    RegionParams hints; // of later grants
     const Generation generation;
     std::optional<SessionId> writer; // holds the writing right
     bool removing = false;

@@ -208,7 +208,8 @@ SMC_API int smc_acquire(smc_region *region, uint64_t offset, uint64_t length);
  *
  * Exactly these bytes are owed to the target at the next barrier, even if the pages here hold the
  * same values already. Use it for flags that the other side resets. Not atomic towards
- * concurrent stores to the same bytes. May have stored a part when it fails.
+ * concurrent stores to the same bytes. May have stored a part when it fails. In a region of mode eager it
+ * waits until they have arrived; -EIO may then mean that they were stored here, and are kept.
  *
  * Return: 0; -ENOSPC (past the end), -EBADF (attached with SMC_ATTACH_READONLY), -EIO, -EFAULT,
  * -EINVAL (NULL handle or buffer).
@@ -247,7 +248,8 @@ SMC_API int smc_load(smc_region *region, uint64_t offset, void *buf, size_t leng
  * Context: blocks until the target's adapter has acknowledged both, or the request deadline has passed;
  * a fatal signal ends the wait.
  * Return: 0; -EIO (range or flag was not sent; changes are kept dirty), -EREMOTEIO, -ERANGE, -EBADF
- * (attached with SMC_ATTACH_READONLY), -EINVAL (handle, alignment, size, or a value too large for it),
+ * (attached with SMC_ATTACH_READONLY), -EINVAL (handle, alignment here or in the target's memory, size, or
+ * a value too large for it),
  * -EOPNOTSUPP (the module is older than this library), -ENOMEM.
  */
 SMC_API int smc_publish(smc_region *region, uint64_t offset, uint64_t length, uint64_t flag_offset,
@@ -261,12 +263,15 @@ SMC_API int smc_publish(smc_region *region, uint64_t offset, uint64_t length, ui
  * @old: receives what was there before, unless NULL; untouched on failure.
  *
  * One step towards the atomics of all nodes through the target's adapter, not towards instructions of the
- * target's processors and accelerators. Stores of this node that are still dirty come later: barrier first
- * where the order matters. The pages of this node follow.
+ * target's processors and accelerators. What this node stored to the word before is sent first; stores
+ * elsewhere that are still dirty come later: barrier first where the order matters. The pages of this node
+ * follow. Storing to the word while an atomic of it is under way has no defined outcome.
  *
+ * Context: blocks until the target's adapter has answered, or the request deadline has passed; a fatal
+ * signal ends the wait.
  * Return: 0; -EREMOTEIO (the link was lost, and it may have been done; it is not repeated), -EIO (it was
  * not done), -EOPNOTSUPP (an adapter on either side has no atomics), -ERANGE, -EBADF (attached with
- * SMC_ATTACH_READONLY), -EINVAL, -ENOMEM.
+ * SMC_ATTACH_READONLY), -EINVAL (also: it is at no multiple of 8 in the target's memory), -ENOMEM.
  */
 SMC_API int smc_fetch_add(smc_region *region, uint64_t offset, uint64_t addend, uint64_t *old);
 
@@ -278,6 +283,7 @@ SMC_API int smc_fetch_add(smc_region *region, uint64_t offset, uint64_t addend, 
  * @desired: what then takes its place.
  * @old: receives what was there before, unless NULL: @expected, if it was replaced.
  *
+ * Context: as smc_fetch_add().
  * Return: 0, whether it was replaced or not; else as smc_fetch_add().
  */
 SMC_API int smc_compare_swap(smc_region *region, uint64_t offset, uint64_t expected, uint64_t desired,
@@ -321,8 +327,11 @@ struct smc_wait_opts {
  * to 1 ms at most; neither a processor nor the link is kept busy. The word's page here follows if it is
  * clean. What the flag announces is to be acquired: smc_wait(), smc_acquire(), loads.
  *
- * Return: 0; -ETIMEDOUT; -EIO (the link is down, or the region is gone), -EINTR (a signal), -ERANGE,
- * -EINVAL, -E2BIG, -EOPNOTSUPP (the module is older than this library), -ENOMEM.
+ * While the link is down it goes on looking until the time is up.
+ *
+ * Context: sleeps, for @opts->timeout_ms and one look at most; any signal that is handled ends it.
+ * Return: 0; -ETIMEDOUT; -EIO (the link is down still when the time is up, or the region is gone), -EINTR,
+ * -ERANGE, -EINVAL (also: @opts->value or @opts->mask has bits that a word of 4 bytes has not), -E2BIG, -EOPNOTSUPP (the module is older than this library), -ENOMEM.
  */
 SMC_API int smc_wait(smc_region *region, uint64_t offset, const struct smc_wait_opts *opts,
 		     uint64_t *seen);
@@ -330,30 +339,41 @@ SMC_API int smc_wait(smc_region *region, uint64_t offset, const struct smc_wait_
 /* Pieces of one attached region, given out and taken back. Opaque; owned by the caller. */
 typedef struct smc_pool smc_pool;
 
-#define SMC_POOL_ALIGN		64	/* every piece begins at a multiple of this, and has whole ones */
+#define SMC_POOL_ALIGN		64		/* the least alignment of pieces, bytes */
+#define SMC_POOL_ALIGN_MAX	(1 << 20)
 
 /**
  * smc_pool_create - give out pieces of a part of a region
  * @region: from smc_attach(); must outlive what the pieces are used for.
- * @offset: first byte; rounded up to SMC_POOL_ALIGN.
+ * @offset: first byte.
  * @length: bytes; 0: to the end of the attached range.
+ * @alignment: of the pieces in the region, which also have whole multiples of it; a power of two from
+ *	SMC_POOL_ALIGN to SMC_POOL_ALIGN_MAX bytes; 0: SMC_POOL_ALIGN.
  * @out: receives the pool; untouched on failure.
  *
  * The memory is attached and registered once, for all pieces there ever will be. Who holds what is known to
- * this process alone: neither other programs nor the target look at these books.
+ * this process alone: neither other programs nor the target look at these books, and a child after fork()
+ * has books of its own.
  *
- * Return: 0; -ERANGE, -ENOBUFS (less than SMC_POOL_ALIGN bytes), -EINVAL, -ENOMEM.
+ * Where the other side writes to some pieces while this node writes to others, no two of them may share
+ * what is sent as one: give the region's merge_unit (smcctl get) as the alignment, and the page size in a
+ * region with exclusive writers.
+ *
+ * Context: any thread; does not touch the region.
+ * Return: 0; -ERANGE, -ENOBUFS (no piece fits), -EINVAL, -ENOMEM.
  */
-SMC_API int smc_pool_create(smc_region *region, uint64_t offset, uint64_t length, smc_pool **out);
+SMC_API int smc_pool_create(smc_region *region, uint64_t offset, uint64_t length, size_t alignment,
+			    smc_pool **out);
 
 /**
  * smc_pool_alloc - take a piece
  * @pool: from smc_pool_create().
  * @bytes: at least 1.
- * @offset: receives its first byte, relative to smc_addr(), a multiple of SMC_POOL_ALIGN.
+ * @offset: receives its first byte, relative to smc_addr(), aligned as the pool says.
  *
  * Its content is whatever the region holds there.
  *
+ * Context: any thread; does not touch the region.
  * Return: 0; -ENOBUFS (no free run is that long), -EINVAL, -ENOMEM.
  */
 SMC_API int smc_pool_alloc(smc_pool *pool, size_t bytes, uint64_t *offset);
@@ -363,6 +383,7 @@ SMC_API int smc_pool_alloc(smc_pool *pool, size_t bytes, uint64_t *offset);
  * @pool: from smc_pool_create().
  * @offset: from smc_pool_alloc().
  *
+ * Context: any thread; does not touch the region.
  * Return: 0; -EINVAL (no piece that is given out begins there).
  */
 SMC_API int smc_pool_free(smc_pool *pool, uint64_t offset);

@@ -155,7 +155,7 @@ public:
         ec = code(::smc_load(handle_, offset, into.data(), into.size()));
     }
 
-    // The range, then the flag: a 4 or 8 byte integer.
+    // The range, then the flag: an unsigned integer of 4 or 8 bytes.
     template <class Flag>
     void publish(std::uint64_t offset, std::uint64_t length, std::uint64_t flag_offset, Flag value)
     {
@@ -266,11 +266,22 @@ private:
 class Pool {
 public:
     Pool() noexcept = default;
-    // length 0: to the end of the attached range.
-    explicit Pool(Region& region, std::uint64_t offset = 0, std::uint64_t length = 0)
+    // length 0: to the end of the attached range; alignment 0: SMC_POOL_ALIGN.
+    [[nodiscard]] static Pool create(Region& region, std::uint64_t offset, std::uint64_t length,
+                                     std::size_t alignment)
     {
-        Region::throw_if(Region::code(::smc_pool_create(region.handle(), offset, length, &handle_)),
-                         "smc_pool_create");
+        std::error_code ec;
+        Pool pool = create(region, offset, length, alignment, ec);
+        Region::throw_if(ec, "smc_pool_create");
+        return pool;
+    }
+    [[nodiscard]] static Pool create(Region& region, std::uint64_t offset, std::uint64_t length,
+                                     std::size_t alignment, std::error_code& ec) noexcept
+    {
+        Pool pool;
+        ec = Region::code(
+            ::smc_pool_create(region.handle(), offset, length, alignment, &pool.handle_));
+        return pool;
     }
     Pool(Pool&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
     Pool& operator=(Pool&& other) noexcept
@@ -284,6 +295,9 @@ public:
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
     ~Pool() { ::smc_pool_destroy(handle_); }
+
+    explicit operator bool() const noexcept { return handle_ != nullptr; }
+    [[nodiscard]] smc_pool* handle() const noexcept { return handle_; }
 
     // Return: the offset of the piece in the region.
     [[nodiscard]] std::uint64_t alloc(std::size_t bytes)

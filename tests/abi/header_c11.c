@@ -52,7 +52,7 @@ int main(void)
 	CHECK(smc_fetch_add(NULL, 0, 1, NULL) == -EINVAL);
 	CHECK(smc_compare_swap(NULL, 0, 1, 2, NULL) == -EINVAL);
 	CHECK(smc_wait(NULL, 0, &wait, NULL) == -EINVAL);
-	CHECK(smc_pool_create(NULL, 0, 0, &pool) == -EINVAL && pool == NULL);
+	CHECK(smc_pool_create(NULL, 0, 0, 0, &pool) == -EINVAL && pool == NULL);
 	smc_pool_destroy(NULL);
 	CHECK(smc_detach(NULL) == 0);
 	CHECK(strcmp(smc_strerror(-EBUSY), smc_strerror(EBUSY)) == 0);

@@ -40,14 +40,19 @@ pages_follow() {
 data_before_flag() {
 	local pid
 	if [ "$NODE" = target ]; then
-		nice words watch "/dev/shm/$1" &
+		nice words watch "/dev/shm/$1" >/run/vm/watched &
 		pid=$!
+		defer kill "$pid"
+		eventually 30 grep -q watching /run/vm/watched
 	fi
 	barrier watching
 	on client check smcctl set "target:$1" flush_after_ms=5
 	on client check words publish "target:$1" "$ROUNDS" "$SECONDS_MAX"
 	barrier published
-	[ "$NODE" != target ] || check wait "$pid"
+	if [ "$NODE" = target ]; then
+		check wait "$pid"
+		cat /run/vm/watched
+	fi
 	on client check smcctl set "target:$1" flush_after_ms=100
 }
 
@@ -68,6 +73,7 @@ sys.exit(states != ["active"])'
 }
 
 lost_flag() {
+	on target defer tc qdisc del dev eth0 root
 	on client check words flag target:words 128 1
 	barrier "first flag"
 	on target lose_acks yes
@@ -87,6 +93,7 @@ lost_flag() {
 }
 
 lost_atomic() {
+	on target defer tc qdisc del dev eth0 root
 	on target check words poke /dev/shm/words 256 0
 	barrier zero
 	on client check words add target:words 256 5 3

@@ -87,10 +87,15 @@ on_the_client() {
 }
 
 flush_acquire_and_stats() {
+	local ahead
 	if [ "$NODE" = client ]; then
 		check smcctl set target:r flush_after_ms=3600000
 		# Nor shall the kernel's own flusher send what the flush is to send.
 		echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+		# Nor is anything read ahead: the map of pages is exact.
+		for ahead in /sys/class/bdi/smcfs-*/read_ahead_kb; do
+			echo 0 >"$ahead"
+		done
 		probe_open a
 		p a "open rw /smc/target/r"
 		p a "map rw shared 0 0"
@@ -127,7 +132,7 @@ flush_acquire_and_stats() {
 	on target probe_script "open r /dev/shm/r" "pexpect 0 8192 5"
 }
 
-# runs_are OFFSET+LENGTH=STATE...: of target:r; what readahead brought beside them does not count.
+# runs_are OFFSET+LENGTH=STATE...: of target:r, and no other page is here.
 runs_are() {
 	smcctl -j inspect target:r >/tmp/runs
 	check /usr/bin/python3 - "$@" <<-'PY'
@@ -138,10 +143,10 @@ runs_are() {
 		for wanted in sys.argv[1:]:
 		    offset, length, state = re.fullmatch(r"(\d+)\+(\d+)=(.*)", wanted).groups()
 		    for at in range(int(offset), int(offset) + int(length), 4096):
-		        if pages.get(at, "absent") != state:
-		            sys.exit(f"page at {at} is {pages.get(at, 'absent')}, not {state}: {runs}")
-		    if int(offset) > 0 and sys.argv[1] == wanted and 0 in pages:
-		        sys.exit(f"page 0 is here: {runs}")
+		        if pages.pop(at, "absent") != state:
+		            sys.exit(f"page at {at} is not {state}: {runs}")
+		if pages:
+		    sys.exit(f"pages at {sorted(pages)} are here, too: {runs}")
 	PY
 }
 

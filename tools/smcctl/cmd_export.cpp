@@ -36,12 +36,9 @@ struct ExportArgs {
 
 Result<int> do_export(const Context& context, const ExportArgs& args)
 {
-    Json request = {{"name", args.name},
-                    {"mode", args.mode},
-                    {"writers", args.writers},
-                    {"merge_unit", args.merge_unit},
-                    {"readonly", args.readonly},
-                    {"hints", args.hints}};
+    Json request = {{"name", args.name},         {"mode", args.mode},
+                    {"writers", args.writers},   {"merge_unit", args.merge_unit},
+                    {"readonly", args.readonly}, {"hints", args.hints}};
     if (args.file.empty()) {
         request["host"] = args.host_bytes;
         request["hugepages"] = args.hugepages;

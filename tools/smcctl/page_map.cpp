@@ -22,8 +22,7 @@ constexpr std::array<StateText, SMCFS_PAGE_STATE_MAX + 1> kStates{{
     {"fetching", '<', 3},
     {"clean", '-', 1},
     {"dirty", '#', 4},
-    {"in flight", '>', 5},
-    {"hot", '*', 2},
+    {"in_flight", '>', 5},
 }};
 
 const StateText& text_of(uint32_t state)

@@ -200,7 +200,6 @@ enum smcfs_page_state {
 	SMCFS_PAGE_CLEAN,
 	SMCFS_PAGE_DIRTY,		/* has to be sent */
 	SMCFS_PAGE_INFLIGHT,		/* sent, not acknowledged */
-	SMCFS_PAGE_HOT,			/* stays writable */
 	__SMCFS_PAGE_STATE_MAX,
 };
 #define SMCFS_PAGE_STATE_MAX (__SMCFS_PAGE_STATE_MAX - 1)
@@ -300,12 +299,13 @@ enum smcfs_stat {
 
 /*
  * ioctls on an open file of a region. Offsets are bytes from the region's beginning. All wait for
- * the target, killably, and are ended by the session's request timeout. Fields named "flags" must
- * be 0.
+ * the target, killably, and are ended by the session's request timeout; WAIT by its own, and while
+ * it pauses by any signal. Fields named "flags" must be 0.
  *
  * A word is 4 or 8 bytes at a multiple of its size. Errors of all: EINVAL: a size, an alignment, an
  * unknown flag or operation; ERANGE: past the region's end; EIO: not done (no live session, the
- * region is dead, or the target refused); EINTR: killed.
+ * region is dead, what had to be sent before was not, or the target refused); EINTR: killed, or, of
+ * WAIT, a signal; EFAULT: of ATOMIC and WAIT it may have been done.
  *
  * EREMOTEIO of PUBLISH and ATOMIC: the request went out and the session was lost before it was
  * acknowledged. Nobody knows whether it was done; it is done at most once, since it is never sent
@@ -318,9 +318,11 @@ enum smcfs_stat {
  *	The shadow page of the flag follows; the flag's page does not become dirty.
  * @SMCFS_IOC_ATOMIC: (file open for writing) changes 8 bytes at the target by its device, as one
  *	step for all atomics that go through that device, of whatever node. Neither CPUs nor
- *	accelerators of the target are held off unless the device says so. Stores that are still
- *	dirty come later: flush first where that matters. The shadow page follows. EOPNOTSUPP: a
- *	device on either side has no atomics.
+ *	accelerators of the target are held off unless the device says so. What was stored to the
+ *	word here before is sent first; stores elsewhere that are still dirty come later: flush
+ *	first where that matters. A store to the word while an atomic of it is on its way has no
+ *	defined outcome. The shadow page follows. EOPNOTSUPP: a device on either side has no
+ *	atomics.
  * @SMCFS_IOC_WAIT: looks at a word in the target's memory, with pauses of up to 1 ms between
  *	looks, until (word & mask) compares to (value & mask) as asked; sleeps meanwhile.
  *	ETIMEDOUT: it did not. "seen" is the word as it was last. Other shadow pages stay as they
@@ -365,7 +367,7 @@ enum smcfs_wait_cond {
 struct smcfs_ioc_wait {
 	__aligned_u64 offset;
 	__aligned_u64 value;
-	__aligned_u64 mask;		/* not 0 */
+	__aligned_u64 mask;		/* not 0; of a word of 4 bytes 32 bits, as value */
 	__aligned_u64 seen;		/* out, also with ETIMEDOUT */
 	__u32	size;
 	__u32	cond;			/* enum smcfs_wait_cond */

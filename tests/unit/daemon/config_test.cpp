@@ -168,6 +168,12 @@ TEST_CASE("a value out of range is named with the range", "[config]")
     CHECK(only_issue("[timeouts]\nrequest_timeout_ms = 9") ==
           "f.toml:2:22|[timeouts] request_timeout_ms: 9 is out of range: use 10 to 600000");
     CHECK_THAT(only_issue("[[export]]\nname = \"a\"\nhost = 0"), Catch::Contains("out of range"));
+    CHECK_THAT(only_issue("[[region]]\nmatch = \"*\"\nmax_stale_us = 3600000001"),
+               Catch::Contains("max_stale_us") && Catch::Contains("out of range"));
+    CHECK_THAT(only_issue("[[region]]\nmatch = \"*\"\npush_delay_us = 1000001"),
+               Catch::Contains("push_delay_us") && Catch::Contains("out of range"));
+    CHECK_THAT(only_issue("[[region]]\nmatch = \"*\"\nmode = \"often\""),
+               Catch::Contains("mode") && Catch::Contains("push"));
     CHECK_THAT(only_issue("[[export]]\nname = \"a\"\nhost = \"32T\""),
                Catch::Contains("out of range"));
     CHECK_THAT(only_issue("[[export]]\nname = \"a\"\nhost = \"1G\"\nmode = \"4755\""),

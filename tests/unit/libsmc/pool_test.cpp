@@ -29,10 +29,10 @@ struct Destroyer {
 };
 using Pool = std::unique_ptr<smc_pool, Destroyer>;
 
-Pool pool_of(smc_region& region, uint64_t offset = 0, uint64_t length = 0)
+Pool pool_of(smc_region& region, uint64_t offset = 0, uint64_t length = 0, size_t alignment = 0)
 {
     smc_pool* pool = nullptr;
-    REQUIRE(smc_pool_create(&region, offset, length, &pool) == 0);
+    REQUIRE(smc_pool_create(&region, offset, length, alignment, &pool) == 0);
     return Pool(pool);
 }
 
@@ -73,11 +73,28 @@ TEST_CASE("a pool keeps to the whole units of its part", "[pool]")
     CHECK(smc_pool_alloc(pool.get(), 1, &offset) == -ENOBUFS);
 
     smc_pool* none = nullptr;
-    CHECK(smc_pool_create(region.get(), 65, 100, &none) == -ENOBUFS);
-    CHECK(smc_pool_create(region.get(), 1000, 0, &none) == -ENOBUFS);
-    CHECK(smc_pool_create(region.get(), 1001, 0, &none) == -ERANGE);
-    CHECK(smc_pool_create(region.get(), 1, UINT64_MAX, &none) == -ERANGE);
-    CHECK(smc_pool_create(nullptr, 0, 0, &none) == -EINVAL);
+    CHECK(smc_pool_create(region.get(), 65, 100, 0, &none) == -ENOBUFS);
+    CHECK(smc_pool_create(region.get(), 1000, 0, 0, &none) == -ENOBUFS);
+    CHECK(smc_pool_create(region.get(), 1001, 0, 0, &none) == -ERANGE);
+    CHECK(smc_pool_create(region.get(), 1, UINT64_MAX, 0, &none) == -ERANGE);
+    CHECK(smc_pool_create(nullptr, 0, 0, 0, &none) == -EINVAL);
+    CHECK(none == nullptr);
+}
+
+TEST_CASE("pieces have the alignment that was asked for, in the region", "[pool]")
+{
+    const auto region = region_of(3 * 4096);
+    region->offset = 4096 + 1024; // of smc_addr() in the region
+    const auto pool = pool_of(*region, 0, 0, 4096);
+    CHECK(take(pool, 1) == 3072);
+    CHECK(take(pool, 4096) == 3072 + 4096);
+    uint64_t offset = 0;
+    CHECK(smc_pool_alloc(pool.get(), 1, &offset) == -ENOBUFS);
+
+    smc_pool* none = nullptr;
+    for (const size_t bad : {size_t{1}, size_t{32}, size_t{96}, size_t{2} * SMC_POOL_ALIGN_MAX})
+        CHECK(smc_pool_create(region.get(), 0, 0, bad, &none) == -EINVAL);
+    CHECK(smc_pool_create(region.get(), 0, 0, SMC_POOL_ALIGN_MAX, &none) == -ENOBUFS);
     CHECK(none == nullptr);
 }
 
@@ -152,4 +169,28 @@ TEST_CASE("words are checked before the kernel is asked", "[word]")
     opts.until = 0;
     opts.timeout_ms = SMC_TIMEOUT_MS_MAX + 1;
     CHECK(smc_wait(r, 8, &opts, nullptr) == -EINVAL);
+    opts.timeout_ms = 0;
+    opts.reserved = 1;
+    CHECK(smc_wait(r, 8, &opts, nullptr) == -EINVAL);
+    opts.reserved = 0;
+    // A word of 4 bytes: what it cannot hold is refused, and all of its bits count by default.
+    opts.bytes = 4;
+    CHECK(smc_wait(r, 96, &opts, nullptr) == -EOPNOTSUPP);
+    opts.value = UINT64_MAX;
+    CHECK(smc_wait(r, 96, &opts, nullptr) == -EINVAL);
+    opts.value = UINT32_MAX;
+    opts.mask = 1ULL << 32;
+    CHECK(smc_wait(r, 96, &opts, nullptr) == -EINVAL);
+    opts.mask = 0;
+    opts.bytes = 2;
+    CHECK(smc_wait(r, 96, &opts, nullptr) == -EINVAL);
+
+    struct {
+        smc_wait_opts known{};
+        uint64_t later = 0;
+    } longer;
+    longer.known.size = sizeof(longer);
+    CHECK(smc_wait(r, 8, &longer.known, nullptr) == -EOPNOTSUPP);
+    longer.later = 1;
+    CHECK(smc_wait(r, 8, &longer.known, nullptr) == -E2BIG);
 }

@@ -75,9 +75,16 @@ must 1 "stress finds a lost store" "$bin/stress" --region "$dir/stress" \
 
 # shellcheck disable=SC2317 # must calls it
 watched() {
+	local pid status
 	fresh words 1M
-	"$bin/words" watch "$dir/words" &
-	"$bin/words" order "$dir/words" 20000 "$@" && wait $!
+	"$bin/words" watch "$dir/words" >"$dir/watched" &
+	pid=$!
+	until grep -q watching "$dir/watched"; do
+		kill -0 "$pid" || return 2
+	done
+	"$bin/words" order "$dir/words" 20000 "$@" || kill "$pid"
+	wait "$pid" && status=0 || status=$?
+	return $status
 }
 must 0 "words: data, then the flag" watched
 must 1 "words finds a flag before its data" watched --break

@@ -37,7 +37,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <map>
 #include <stdexcept>
 #include <thread>
@@ -56,9 +55,12 @@ constexpr std::uint64_t kCells = 6;
 constexpr std::uint64_t kFlag = 0;
 constexpr std::uint64_t kNoise = 64;
 constexpr std::uint64_t kEnd = 1ULL << 62;
+constexpr std::uint64_t kFlagsMin = 10; // that a watcher has to see, of at least kRoundsMin
+constexpr std::uint64_t kRoundsMin = 100;
 constexpr std::uint64_t kBytes = (1 + kCells) * kPageBytes;
 // Of guests on a machine with other work, the first contact of two nodes takes a while.
 constexpr std::uint32_t kAttachMs = 60000;
+constexpr double kPollMs = 60000; // for a change that the target has, far above any bound
 
 using Word = std::atomic<std::uint64_t>;
 static_assert(Word::is_always_lock_free && sizeof(Word) == 8);
@@ -97,7 +99,7 @@ void expect(std::uint64_t got, std::uint64_t wanted, const std::string& what)
               what + " is " + std::to_string(got) + " instead of " + std::to_string(wanted));
 }
 
-// Leaves with success if `ec` is the error wanted, which is not 0.
+// `wanted`: an errno, or 0.
 void expect_error(std::error_code ec, int wanted)
 {
     if (ec.value() != wanted)
@@ -108,6 +110,8 @@ void expect_error(std::error_code ec, int wanted)
 int watch(const char* path)
 {
     void* base = map_file(path, O_RDONLY);
+    std::puts("watching");
+    std::fflush(stdout);
     std::uint64_t last = 0;
     std::uint64_t looks = 0;
     std::uint64_t flags = 0;
@@ -128,6 +132,8 @@ int watch(const char* path)
     }
     std::printf("watched: %llu looks, %llu flags\n", static_cast<unsigned long long>(looks),
                 static_cast<unsigned long long>(flags));
+    if (flags < kFlagsMin)
+        leave(kRefuted, "too few flags were seen to prove anything");
     return kPassed;
 }
 
@@ -187,6 +193,8 @@ int publish(const char* name, std::uint64_t rounds, std::uint64_t seconds)
     noise.join();
     std::printf("published: %llu rounds in %.1f s\n", static_cast<unsigned long long>(round),
                 seconds_since(start));
+    if (round < std::min(rounds, kRoundsMin))
+        leave(kRefuted, "too few rounds to prove anything");
     return kPassed;
 }
 
@@ -214,6 +222,27 @@ int follow(const char* name)
         region.acquire();
         expect(here.load(), 9, "the word at the target");
     }
+    // What was stored to a word before is there before it is changed: through the mapping, by
+    // write(2) of some bytes and of the whole page.
+    for (const int how : {0, 1, 2}) {
+        const std::uint64_t stored = 1000 + how;
+        std::vector<std::uint64_t> page(kPageBytes / 8, stored);
+        if (how == 0)
+            here.store(stored);
+        else
+            region.store(how == 1 ? 8 : 0,
+                         std::as_bytes(std::span(page).first(how == 1 ? 1 : page.size())));
+        expect(region.fetch_add(8, 1), stored, "what fetch_add found after a store");
+        expect(region.compare_swap(8, 0, 1), stored + 1, "what compare_swap found after a store");
+        region.barrier();
+        region.acquire();
+        expect(here.load(), stored + 1, "the word after a store and an atomic");
+    }
+    // Nor does what was written before come once more after a flag.
+    const std::vector<std::uint64_t> zeros(kPageBytes / 8);
+    region.store(0, std::as_bytes(std::span(zeros)));
+    region.publish(0, 0, 8, std::uint64_t{1});
+    expect(region.status().dirty_bytes, 0, "what is dirty after publish on a page that was");
     // Four bytes, and the four beside them.
     region.publish(0, 0, 16, std::uint32_t{5});
     region.publish(0, 0, 20, std::uint32_t{6});
@@ -277,7 +306,9 @@ int add(const char* name, std::uint64_t offset, std::uint64_t addend, std::uint6
 int lock(const char* name, std::uint64_t count)
 {
     auto region = attach(name);
-    const auto self = static_cast<std::uint64_t>(getpid()) << 32 | mix(getpid()) >> 32;
+    char node[64]{};
+    gethostname(node, sizeof(node) - 1);
+    const auto self = std::hash<std::string>{}(node) ^ mix(static_cast<std::uint64_t>(getpid()));
     for (std::uint64_t n = 0; n < count; n++) {
         while (region.compare_swap(0, 0, self) != 0) {
             std::error_code ec; // until it is free, or was for a moment
@@ -296,13 +327,6 @@ int lock(const char* name, std::uint64_t count)
     return kPassed;
 }
 
-double processor_seconds()
-{
-    timespec used{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
-}
-
 int wait(const char* name, std::uint64_t offset, const std::string& until, std::uint64_t value,
          std::uint32_t timeout_ms, int wanted)
 {
@@ -317,17 +341,12 @@ int wait(const char* name, std::uint64_t offset, const std::string& until, std::
     std::puts("waiting");
     std::fflush(stdout);
     const auto start = std::chrono::steady_clock::now();
-    const double before = processor_seconds();
     std::error_code ec;
     const auto seen =
         region.wait(offset, {.until = found->second, .value = value, .timeout_ms = timeout_ms}, ec);
-    const double used = processor_seconds() - before;
     const double took = seconds_since(start);
-    std::printf("waited: %llu seen, %.3f s, %.3f s of a processor\n",
-                static_cast<unsigned long long>(seen), took, used);
+    std::printf("waited: %llu seen, %.3f s\n", static_cast<unsigned long long>(seen), took);
     expect_error(ec, wanted);
-    if (took > 1 && used > took / 2)
-        leave(kRefuted, "waiting kept a processor busy");
     here = word_at(const_cast<std::byte*>(region.bytes().data()), offset).load();
     if (!ec)
         expect(here, seen, "the word here");
@@ -380,7 +399,9 @@ int eager(const char* name, std::uint64_t count)
     for (std::uint64_t n = 1; n <= count; n++) {
         const std::uint64_t offset = n * 8 % (2 * kPageBytes);
         region.store(offset, std::as_bytes(std::span(&n, 1)));
-        expect(region.status().dirty_bytes, 0, "what is dirty after write");
+        const auto status = region.status();
+        expect(status.dirty_bytes, 0, "what is dirty after write");
+        expect(status.writeback_bytes, 0, "what is not acknowledged after write");
         std::uint64_t there = 0;
         if (pread(beside.get(), &there, sizeof(there), static_cast<off_t>(offset)) != sizeof(there))
             die("pread", errno);
@@ -401,8 +422,9 @@ int poll(const char* name, std::uint64_t offset, std::uint64_t count, double bou
     const Word& here = word_at(region.bytes().data(), offset);
     std::vector<Clock::time_point> seen(count + 1);
     std::atomic<std::uint64_t> seen_upto{0};
+    std::atomic<bool> give_up{false};
     std::thread poller([&] {
-        while (seen_upto < count) {
+        while (seen_upto < count && !give_up) {
             for (std::uint64_t value = here.load(); seen_upto < std::min(value, count);) {
                 seen[seen_upto + 1] = Clock::now();
                 seen_upto++;
@@ -422,7 +444,14 @@ int poll(const char* name, std::uint64_t offset, std::uint64_t count, double bou
             held[value + 1] = Clock::now();
         std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
+    const auto counted = Clock::now();
+    while (seen_upto < count && ms_between(counted, Clock::now()) < kPollMs)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    give_up = true;
     poller.join();
+    if (seen_upto < count)
+        leave(kRefuted, "of " + std::to_string(count) + " changes " + std::to_string(seen_upto) +
+                            " were seen");
     for (std::uint64_t value = 1; value <= count; value++)
         took.push_back(std::max(0.0, ms_between(held[value], seen[value])));
     expect_within(took, bound_ms, "a change was seen");
