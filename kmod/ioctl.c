@@ -59,7 +59,7 @@ static long ioctl_publish(struct file *file, void __user *user)
 		return err;
 	/*
 	 * The range is acknowledged before the flag is posted, so nothing can pass. Of accelerator
-	 * memory the acknowledgement says only that the data is on its way through the PCIe
+	 * memory the acknowledgment says only that the data is on its way through the PCIe
 	 * fabric: a READ on the bulk QP belongs here then, which the fence of the flag waits for.
 	 */
 	if (p.length)

@@ -601,7 +601,7 @@ void smcfs_wb_exit(void);
  * -EOPNOTSUPP; -EINTR: killed; -ENOMEM.
  */
 struct smcfs_word_op {
-	enum smcfs_xfer_op	op;	/* FLAG, an atomic, or READ: a look that a clean page follows */
+	enum smcfs_xfer_op	op;	/* FLAG, an atomic; READ: a clean page follows */
 	u32			size;
 	u64			pos;	/* in the region, a multiple of @size, inside */
 	u64			operand;

@@ -94,9 +94,9 @@ static void word_set_in(struct page *page, u64 pos, u32 size, u64 value)
 }
 
 /*
- * Shadow and twin of the word become @value, which the target holds; nothing of it is owed any more.
- * The folio is uptodate and stands still. @look: not if anything was stored to the page meanwhile,
- * which may be the word, and newer. Context: any.
+ * Shadow and twin of the word become @value, which the target holds; nothing of it is owed any
+ * more. The folio is uptodate and stands still. @look: not if anything was stored to the page
+ * meanwhile, which may be the word, and newer. Context: any.
  */
 static void word_follow(struct folio *folio, u64 pos, u32 size, u64 value, bool look)
 {

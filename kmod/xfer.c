@@ -110,6 +110,8 @@ static void xfer_make_atomic(struct smcfs_xfer *xfer)
 /**
  * smcfs_xfer_head() - the first request, as it is posted
  * @xfer: the transfer, submitted
+ *
+ * Return: the request; those after it are chained to it.
  */
 const struct ib_send_wr *smcfs_xfer_head(const struct smcfs_xfer *xfer)
 {

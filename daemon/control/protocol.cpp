@@ -211,7 +211,7 @@ RegionParams hints_from_json(const Json& json)
         take(json);
     else
         for (const auto& [key, value] : json.items())
-            take({{key, value}});
+            take(Json::object({{key, value}}));
     return hints;
 }
 

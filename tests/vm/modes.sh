@@ -63,11 +63,12 @@ parameters() {
 }
 
 pushed() {
+	local core_cs
 	on client check words push target:words "$COUNT" "$BOUND_MS"
 	if [ "$NODE" = client ]; then
 		# Live, and not at all: nothing else sends within the hour.
 		check smcctl set target:words mode=lazy
-		local core_cs=$(</proc/sys/vm/dirty_writeback_centisecs)
+		core_cs=$(</proc/sys/vm/dirty_writeback_centisecs)
 		echo 0 >/proc/sys/vm/dirty_writeback_centisecs
 		probe_open a
 		p a "open rw /smc/target/words"

@@ -108,8 +108,11 @@ flush_acquire_and_stats() {
 		check smcctl flush target:r
 		json '["regions"][0]["dirty_bytes"]' 0 stats
 		runs_are 0+8192=clean
+		# Its open alone would drop what is clean.
+		check smcctl set target:r cto=off
 		check smcctl acquire target:r --offset 0 --length 4096
 		runs_are 4096+4096=clean
+		check smcctl set target:r cto=on
 		p a "expect 0 8192 5"
 		p a "load 81920 1"
 		p a "store 16384 1 9"

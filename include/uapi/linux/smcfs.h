@@ -224,7 +224,7 @@ enum smcfs_sync {
 	SMCFS_SYNC_UNSPEC,
 	SMCFS_SYNC_LAZY,		/* FLUSH_AFTER_MS after a page became dirty */
 	SMCFS_SYNC_PUSH,		/* PUSH_DELAY_US after */
-	SMCFS_SYNC_EAGER,		/* write(2) waits for the acknowledgement */
+	SMCFS_SYNC_EAGER,		/* write(2) waits for the acknowledgment */
 	__SMCFS_SYNC_MAX,
 };
 #define SMCFS_SYNC_MAX (__SMCFS_SYNC_MAX - 1)

@@ -84,7 +84,7 @@ watched() {
 	done
 	"$bin/words" order "$dir/words" 20000 "$@" || kill "$pid"
 	wait "$pid" && status=0 || status=$?
-	return $status
+	return "$status"
 }
 must 0 "words: data, then the flag" watched
 must 1 "words finds a flag before its data" watched --break

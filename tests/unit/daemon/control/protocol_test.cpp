@@ -132,8 +132,9 @@ TEST_CASE("what an exporter recommends travels with the grant", "[protocol]")
 
 TEST_CASE("hints that are not understood are passed over, and no others", "[protocol]")
 {
-    const Json hints = {{"mode", "through"},          {"flush_after_ms", 0}, {"cto", "yes"},
-                        {"max_stale_us", 3600000001}, {"other", 1},          {"push_delay_us", 30}};
+    const Json hints = {{"mode", "through"}, {"flush_after_ms", 0U},
+                        {"cto", "yes"},      {"max_stale_us", 3600000001},
+                        {"other", 1},        {"push_delay_us", 30U}};
     RegionParams expected;
     expected.push_delay_us = 30;
     CHECK(hints_from_json(hints) == expected);
@@ -142,7 +143,7 @@ TEST_CASE("hints that are not understood are passed over, and no others", "[prot
     // Who exports here is told.
     for (const auto& [key, value] : hints.items()) {
         CAPTURE(key);
-        CHECK(params_from_json({{key, value}}).has_value() ==
+        CHECK(params_from_json(Json::object({{key, value}})).has_value() ==
               (key == "other" || key == "push_delay_us"));
     }
     CHECK_FALSE(params_from_json(Json(5)));
