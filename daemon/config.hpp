@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/merge_unit.hpp"
+#include "core/region_params.hpp"
 #include "core/result.hpp"
 
 namespace smc {
@@ -95,6 +96,7 @@ struct ExportConfig {
     bool exclusive = false; // writers = "exclusive"; else "merge"
     std::uint32_t merge_unit = SMCFS_MERGE_UNIT;
     bool readonly = false;
+    RegionParams hints; // for nodes that attach it and say nothing else
 
     bool operator==(const ExportConfig&) const = default;
 };
@@ -103,8 +105,7 @@ struct ExportConfig {
 // by key.
 struct RegionRule {
     std::string match; // "node/name" as in fnmatch(3)
-    std::optional<bool> cto;
-    std::optional<std::uint32_t> flush_after_ms;
+    RegionParams params;
 };
 
 struct Config {

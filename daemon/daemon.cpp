@@ -35,11 +35,18 @@ ExportSpec to_spec(const ExportConfig& config)
     spec.writers = config.exclusive ? Writers::exclusive : Writers::merge;
     spec.merge_unit = config.merge_unit;
     spec.readonly = config.readonly;
+    spec.hints = config.hints;
     if (const auto* host = std::get_if<HostMemoryConfig>(&config.source))
         spec.source = HostMemory{host->length_bytes, host->hugepages};
     else if (const auto* file = std::get_if<FileConfig>(&config.source))
         spec.source = FilePath{file->path, file->offset_bytes, file->length_bytes};
     return spec;
+}
+
+bool is_same_memory(ExportConfig wanted, const ExportConfig& was)
+{
+    wanted.hints = was.hints;
+    return wanted == was;
 }
 
 // What a running daemon cannot change.
@@ -138,14 +145,18 @@ Result<void> Daemon::reload()
     return {};
 }
 
-// Exports that did not change keep their memory and generation.
+// Exports that did not change, or only in their hints, keep their memory and generation.
 void Daemon::apply_exports()
 {
     const auto before = configured_;
     for (const auto& [name, was] : before) {
         const auto wanted = config_.exports.find(name);
-        if (wanted == config_.exports.end() || !(wanted->second == was))
+        if (wanted == config_.exports.end() || !is_same_memory(wanted->second, was)) {
             remove_configured(name);
+        } else if (wanted->second.hints != was.hints) {
+            configured_.insert_or_assign(name, wanted->second);
+            target_->set_hints(name, wanted->second.hints);
+        }
     }
     for (const auto& [name, wanted] : config_.exports)
         if (!before.contains(name) && !removing_.contains(name))
@@ -157,6 +168,9 @@ void Daemon::add_configured(const ExportConfig& wanted)
     configured_.insert_or_assign(wanted.name, wanted);
     target_->add_export(to_spec(wanted), [this, wanted](const Result<ExportInfo>& info) {
         if (info) {
+            // They may have changed while its memory was pinned.
+            if (const auto now = configured_.find(wanted.name); now != configured_.end())
+                target_->set_hints(wanted.name, now->second.hints);
             publish({{"kind", "export"},
                      {"name", info->name},
                      {"node", config_.node},

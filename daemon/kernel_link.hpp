@@ -107,9 +107,8 @@ public:
     Result<void> session_connect(const SessionConnect& connect);
     Result<void> session_del(SessionId session);
     Result<RegionId> region_attach(const RegionAttach& attach);
-    // From the configuration: what somebody set at run time stays.
-    Result<void> region_set(RegionId region, std::optional<bool> cto,
-                            std::optional<std::uint32_t> flush_after_ms);
+    // What is of a higher origin stays as it is.
+    Result<void> region_set(RegionId region, const RegionParams& params, smcfs_origin origin);
     Result<void> bind_fail(const std::string& node, const std::string& name, int error);
     Result<void> writer_result(RegionId region, int error);
     Result<void> list_result(std::uint64_t cookie, int error,

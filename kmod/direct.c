@@ -29,6 +29,25 @@
 #define SMCFS_DIRECT_PAGES	32
 
 /*
+ * May somebody who holds a reference yet write to this folio? It is locked, clean and unmapped. A
+ * fresh page has one more while it is in some CPU's list of pages on their way to the LRU, which
+ * is as long as its LRU flag is clear: that is set before the list's reference goes. (Whoever
+ * isolates a page has a reference before the flag falls.)
+ */
+static bool drop_is_held(struct folio *folio)
+{
+	/* The page cache, the bitmap, our batch. */
+	int own = folio_nr_pages(folio) + !!folio_test_private(folio) + 1;
+	bool listed = !folio_test_lru(folio);
+	int refs;
+
+	smp_rmb();	/* pairs with the barriers of the LRU lock, here and below */
+	refs = folio_ref_count(folio);
+	smp_rmb();	/* see above */
+	return refs > own + (listed && !folio_test_lru(folio));
+}
+
+/*
  * @folio is locked, and held by the caller's batch. @send: stores that came since the flush are
  * sent where they keep what others changed from being seen.
  * Return: 0: it is out of the page cache, or need not be; -EAGAIN; -EINTR.
@@ -43,6 +62,9 @@ static int drop_folio(struct address_space *mapping, struct folio *folio, bool s
 		return 0;
 	if (folio_test_writeback(folio))
 		return -EAGAIN;
+	/* Ours to keep, as below: spare its next store a fault. */
+	if (!send && folio_test_dirty(folio))
+		return folio_test_large(folio) || folio_maybe_dma_pinned(folio) ? -EAGAIN : 0;
 	if (folio_mapped(folio))
 		unmap_mapping_pages(mapping, folio->index, nr, false);
 	if (folio_test_dirty(folio)) {
@@ -60,19 +82,68 @@ static int drop_folio(struct address_space *mapping, struct folio *folio, bool s
 		if (err)
 			return err == -EINTR ? err : -EAGAIN;
 	}
-	/* The page cache, the bitmap, our batch; more is somebody who may yet write to the page. */
-	if (folio_ref_count(folio) > nr + !!folio_test_private(folio) + 1)
+	if (drop_is_held(folio))
 		return -EAGAIN;
 	generic_error_remove_folio(mapping, folio);
 	return 0;
 }
 
+enum drop_mode {
+	DROP_CLEAN,	/* sends only what keeps clean pages from being dropped */
+	DROP_FLUSH,	/* sends all of the range first */
+	DROP_KILLED,	/* sends nothing; goes on although the caller was killed */
+	DROP_STALE,	/* sends nothing, and waits for nobody */
+};
+
+/*
+ * As drop_folio(), not locked.
+ * Return: 0; 1: it stays, for now; -EINTR, but for DROP_KILLED.
+ */
+static int drop_one(struct address_space *mapping, struct folio *folio, enum drop_mode mode,
+		    bool send)
+{
+	int err;
+
+	switch (mode) {
+	case DROP_STALE:
+		if (!folio_trylock(folio))
+			return 1;
+		break;
+	case DROP_KILLED:
+		folio_lock(folio);
+		break;
+	default:
+		if (folio_lock_killable(folio))
+			return -EINTR;
+	}
+	err = drop_folio(mapping, folio, send);
+	folio_unlock(folio);
+	return err == -EAGAIN ? 1 : err;
+}
+
+/*
+ * As drop_one() of what has to go, of a folio that was seen in write-back. Who publishes into it in
+ * a loop would not leave it to us for a moment: he has to wait until it is dropped.
+ */
+static int drop_flying(struct address_space *mapping, struct folio *folio)
+{
+	struct mutex *words = smcfs_word_lock(smcfs_i(mapping->host)->region, folio->index);
+	int err = -EINTR;
+
+	if (mutex_lock_killable(words))
+		return -EINTR;
+	if (!folio_wait_writeback_killable(folio))
+		err = drop_one(mapping, folio, DROP_FLUSH, true);
+	mutex_unlock(words);
+	return err;
+}
+
 /*
  * @index, @end: pages; on return those between the first and the last that are in the way.
- * Return: number of folios that could not be dropped, or, if @killable, -EINTR.
+ * Return: number of folios that could not be dropped; -EINTR.
  */
-static long drop_range(struct address_space *mapping, pgoff_t *index, pgoff_t *end, bool send,
-		       bool killable)
+static long drop_range(struct address_space *mapping, pgoff_t *index, pgoff_t *end,
+		       enum drop_mode mode, bool send)
 {
 	pgoff_t next = *index, last = *end;
 	struct folio_batch batch;
@@ -85,20 +156,16 @@ static long drop_range(struct address_space *mapping, pgoff_t *index, pgoff_t *e
 		for (i = 0; i < folio_batch_count(&batch) && !err; i++) {
 			struct folio *folio = batch.folios[i];
 
-			if (killable)
-				err = folio_lock_killable(folio);
+			if (send && folio_test_writeback(folio))
+				err = drop_flying(mapping, folio);
 			else
-				folio_lock(folio);
-			if (err)
-				break;
-			err = drop_folio(mapping, folio, send);
-			if (err == -EAGAIN) {
+				err = drop_one(mapping, folio, mode, send);
+			if (err > 0) {
 				if (!busy++)
 					*index = folio->index;
 				*end = folio_next_index(folio) - 1;
 				err = 0;
 			}
-			folio_unlock(folio);
 		}
 		/* The release of a fresh batch empties this CPU's lists of pages for the LRU. */
 		folio_batch_release(&batch);
@@ -134,12 +201,6 @@ void smcfs_drop_exit(void)
 		cancel_work_sync(per_cpu_ptr(&drop_drain_work, cpu));
 }
 
-enum drop_mode {
-	DROP_CLEAN,	/* sends only what keeps clean pages from being dropped */
-	DROP_FLUSH,	/* sends all of the range first */
-	DROP_KILLED,	/* sends nothing; goes on although the caller was killed */
-};
-
 /*
  * Most references are short: the list of another CPU, a lookup, a batch of the flusher, a process
  * that exits. Nothing tells when they end, and their holder may be off its CPU for a while: they
@@ -169,7 +230,7 @@ static int drop(struct inode *inode, loff_t start, loff_t end, enum drop_mode mo
 		/* One at a time: two would take each other's references for those of a writer. */
 		if (killable && mutex_lock_killable(&region->drop_lock))
 			return -EINTR;
-		busy = drop_range(inode->i_mapping, &first, &last, send, killable);
+		busy = drop_range(inode->i_mapping, &first, &last, mode, send);
 		if (killable)
 			mutex_unlock(&region->drop_lock);
 		if (busy <= 0)
@@ -197,6 +258,18 @@ int smcfs_drop_clean(struct inode *inode, loff_t start, loff_t end)
 	if (mapping_empty(inode->i_mapping))
 		return 0;
 	return drop(inode, start, end, DROP_CLEAN, SMCFS_DROP_CLEAN_MS);
+}
+
+void smcfs_drop_stale(struct inode *inode)
+{
+	struct smcfs_region *region = smcfs_i(inode)->region;
+	pgoff_t first = 0, last = ULONG_MAX;
+
+	/* Else somebody drops already; and who holds a page now has just got it, or is using it. */
+	if (!mutex_trylock(&region->drop_lock))
+		return;
+	drop_range(inode->i_mapping, &first, &last, DROP_STALE, false);
+	mutex_unlock(&region->drop_lock);
 }
 
 /**

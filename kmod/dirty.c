@@ -129,12 +129,16 @@ static int write_done(struct address_space *mapping, loff_t pos, unsigned int le
 {
 	if (!folio_test_uptodate(folio)) {
 		/* Not fetched since all was to be overwritten: a short copy leaves garbage. */
-		if (copied < length)
+		if (copied < length) {
 			copied = 0;
-		else
+		} else {
 			folio_mark_uptodate(folio);
+			smcfs_modes_cached(smcfs_i(mapping->host)->region);
+		}
 	}
 	if (copied) {
+		/* Before the folio is dirty, which would make it wait as a mapped store does. */
+		smcfs_modes_dirtied(smcfs_i(mapping->host)->region, false);
 		if (smcfs_region_merges(smcfs_i(mapping->host)->region))
 			smcfs_twin_force(folio, offset_in_folio(folio, pos), copied);
 		else

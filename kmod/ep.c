@@ -111,6 +111,7 @@ static int ep_limits(struct smcfs_ep *ep, unsigned int *slots)
 	if (ep->role == SMCFS_CM_QP_READ)
 		sge = min(sge, attrs->max_sge_rd);
 	ep->max_sge = max(sge, 1);
+	ep->atomics = attrs->atomic_cap != IB_ATOMIC_NONE;
 	ep->max_msg = min_t(u32, EP_MSG_MAX, port.max_msg_sz ?: EP_MSG_MAX);
 	ep->max_seg = EP_MSG_MAX;
 	/* Bounce buffers, where they are in use, are much smaller. */
@@ -196,7 +197,7 @@ static int ep_post(struct smcfs_ep *ep, struct smcfs_xfer *xfer)
 	list_add_tail(&xfer->link, &ep->inflight);
 	xfer->posted_ns = now;
 	trace_smcfs_post(ep->session->params.id, xfer->op, xfer->nr_wrs, xfer->bytes);
-	return ib_post_send(ep->cm_id->qp, &xfer->wrs[0].wr.wr, &bad);
+	return ib_post_send(ep->cm_id->qp, smcfs_xfer_head(xfer), &bad);
 }
 
 /*

@@ -138,6 +138,9 @@ static ssize_t smcfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 			ret = smcfs_direct_write(iocb, from);
 		else
 			ret = __generic_file_write_iter(iocb, from);
+		/* A descriptor's own O_SYNC or not: acknowledged when it returns. */
+		if (smcfs_modes_eager(smcfs_i(inode)->region))
+			iocb->ki_flags |= IOCB_DSYNC;
 	}
 	inode_unlock(inode);
 	if (ret > 0)
@@ -208,6 +211,8 @@ const struct file_operations smcfs_file_fops = {
 	.mmap		= smcfs_mmap,
 	.fsync		= smcfs_fsync,
 	.fadvise	= smcfs_fadvise,
+	.unlocked_ioctl	= smcfs_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
 	.llseek		= generic_file_llseek,
 	.splice_read	= filemap_splice_read,
 	.splice_write	= iter_file_splice_write,

@@ -103,6 +103,7 @@ bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio)
 	trace_smcfs_dirty(region->id, folio_pos(folio), folio_size(folio));
 	smcfs_stat_add(&region->stats, SMCFS_STAT_DIRTIED_PAGES, 1);
 	smcfs_region_flush_later(region, READ_ONCE(region->flush_after_ms));
+	smcfs_modes_dirtied(region, true);
 	return true;
 }
 

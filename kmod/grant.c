@@ -61,6 +61,7 @@ struct smcfs_grant *smcfs_grant_create(struct smcfs_session *session, u64 size,
 	kref_init(&grant->ref);
 	kref_get(&session->ref);
 	grant->session = session;
+	grant->atomics = false;
 	grant->nr_extents = nr;
 	memcpy(grant->extents, extents, nr * sizeof(*extents));
 	return grant;
@@ -104,7 +105,7 @@ u32 smcfs_grant_add(struct smcfs_xfer *xfer, struct folio *folio, size_t offset,
 		const struct smcfs_extent *e = grant_find(xfer->grant, pos + added);
 		u64 within = pos + added - e->offset;
 		u32 part = min_t(u64, length - added, e->length - within);
-		u32 rkey = xfer->op == SMCFS_XFER_READ ? e->rkey_read : e->rkey_bulk;
+		u32 rkey = smcfs_xfer_op_writes(xfer->op) ? e->rkey_bulk : e->rkey_read;
 
 		if (!smcfs_xfer_add(xfer, folio, offset + added, part, e->addr + within, rkey))
 			break;

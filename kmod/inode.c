@@ -22,7 +22,7 @@
 
 /* Peers count from 2, regions from 1 << 32, directories of names below a peer from here. */
 #define SMCFS_ROOT_INO	1
-#define SMCFS_PREFIX_INO	(1ULL << 62)
+#define SMCFS_PREFIX_INO	BIT_ULL(62)
 #define SMCFS_LIST_MAX	4096	/* entries of one directory listing */
 
 /* Copies what the grant says; idempotent. [region->lock] */

@@ -41,6 +41,16 @@ static struct netlink_range_validation smcfs_range_unit __ro_after_init = {
 	.max = SMCFS_MERGE_UNIT_MAX,
 };
 
+static struct netlink_range_validation smcfs_range_push_delay __ro_after_init = {
+	.min = 0,
+	.max = SMCFS_PUSH_DELAY_US_MAX,
+};
+
+static struct netlink_range_validation smcfs_range_max_stale __ro_after_init = {
+	.min = 0,
+	.max = SMCFS_MAX_STALE_US_MAX,
+};
+
 /* (uid_t)-1 is "no change" everywhere, and nobody's. */
 static struct netlink_range_validation smcfs_range_id __ro_after_init = {
 	.min = 0,
@@ -89,7 +99,7 @@ static const struct nla_policy smcfs_attach_policy[] = {
 	[SMCFS_A_GID]			= NLA_POLICY_FULL_RANGE(NLA_U32, &smcfs_range_id),
 	[SMCFS_A_WRITERS]		= SMCFS_P_WRITERS,
 	[SMCFS_A_MERGE_UNIT]		= SMCFS_P_UNIT,
-	[SMCFS_A_FLAGS]			= NLA_POLICY_MASK(NLA_U32, SMCFS_RF_READONLY),
+	[SMCFS_A_FLAGS]			= NLA_POLICY_MASK(NLA_U32, SMCFS_RF_ALL),
 	[SMCFS_A_EXTENTS]		= { .type = NLA_BINARY, .len = SMCFS_EXTENTS_BYTES_MAX },
 };
 
@@ -116,6 +126,10 @@ static const struct nla_policy smcfs_set_policy[] = {
 							   SMCFS_ORIGIN_MAX),
 	[SMCFS_A_WRITERS]		= SMCFS_P_WRITERS,
 	[SMCFS_A_MERGE_UNIT]		= SMCFS_P_UNIT,
+	[SMCFS_A_SYNC_MODE]		= NLA_POLICY_RANGE(NLA_U32, SMCFS_SYNC_UNSPEC + 1,
+							   SMCFS_SYNC_MAX),
+	[SMCFS_A_PUSH_DELAY_US]		= NLA_POLICY_FULL_RANGE(NLA_U32, &smcfs_range_push_delay),
+	[SMCFS_A_MAX_STALE_US]		= NLA_POLICY_FULL_RANGE(NLA_U32, &smcfs_range_max_stale),
 };
 
 static const struct nla_policy smcfs_writer_policy[] = {
@@ -212,6 +226,13 @@ static const struct genl_ops smcfs_genl_ops[] = {
 		.doit = smcfs_nl_region_get,
 		.start = smcfs_nl_region_dump_start,
 		.dumpit = smcfs_nl_region_dump,
+		SMCFS_OP_POLICY(smcfs_region_policy),
+	}, {
+		/* Who touches what of a region is not for everybody. */
+		.cmd = SMCFS_CMD_PAGES_GET,
+		.flags = GENL_ADMIN_PERM,
+		.start = smcfs_nl_pages_dump_start,
+		.dumpit = smcfs_nl_pages_dump,
 		SMCFS_OP_POLICY(smcfs_region_policy),
 	},
 };

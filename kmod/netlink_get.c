@@ -148,7 +148,8 @@ struct region_view {
 	u32			mode, uid, gid, writers, flags;
 	u8			cto, cto_origin, flush_after_origin;
 	u8			merge_unit_origin, writers_origin;
-	u32			flush_after_ms, merge_unit;
+	u8			sync_mode, sync_mode_origin, push_delay_origin, max_stale_origin;
+	u32			flush_after_ms, merge_unit, push_delay_us, max_stale_us;
 	char			reason[SMCFS_REASON_MAX + 1];
 };
 
@@ -167,7 +168,9 @@ static void region_look(struct smcfs_region *region, struct region_view *view)
 	view->uid = desc->uid;
 	view->gid = desc->gid;
 	view->writers = region->writers;
-	view->flags = desc->flags;
+	view->flags = desc->flags & ~SMCFS_RF_ATOMICS;
+	if (region->grant && region->grant->atomics)
+		view->flags |= SMCFS_RF_ATOMICS;
 	view->cto = region->cto;
 	view->cto_origin = region->cto_origin;
 	view->flush_after_ms = region->flush_after_ms;
@@ -175,6 +178,12 @@ static void region_look(struct smcfs_region *region, struct region_view *view)
 	view->merge_unit = region->merge_unit;
 	view->merge_unit_origin = region->merge_unit_origin;
 	view->writers_origin = region->writers_origin;
+	view->sync_mode = region->sync_mode;
+	view->sync_mode_origin = region->sync_mode_origin;
+	view->push_delay_us = region->push_delay_us;
+	view->push_delay_origin = region->push_delay_origin;
+	view->max_stale_us = region->max_stale_us;
+	view->max_stale_origin = region->max_stale_origin;
 	memcpy(view->reason, region->reason, sizeof(view->reason));
 	spin_unlock_bh(&region->lock);
 }
@@ -252,6 +261,12 @@ static int region_put(struct sk_buff *skb, struct smcfs_region *region)
 	    nla_put_u32(skb, SMCFS_A_MERGE_UNIT, view.merge_unit) ||
 	    nla_put_u8(skb, SMCFS_A_MERGE_UNIT_ORIGIN, view.merge_unit_origin) ||
 	    nla_put_u8(skb, SMCFS_A_WRITERS_ORIGIN, view.writers_origin) ||
+	    nla_put_u32(skb, SMCFS_A_SYNC_MODE, view.sync_mode) ||
+	    nla_put_u8(skb, SMCFS_A_SYNC_MODE_ORIGIN, view.sync_mode_origin) ||
+	    nla_put_u32(skb, SMCFS_A_PUSH_DELAY_US, view.push_delay_us) ||
+	    nla_put_u8(skb, SMCFS_A_PUSH_DELAY_ORIGIN, view.push_delay_origin) ||
+	    nla_put_u32(skb, SMCFS_A_MAX_STALE_US, view.max_stale_us) ||
+	    nla_put_u8(skb, SMCFS_A_MAX_STALE_ORIGIN, view.max_stale_origin) ||
 	    region_put_cache(skb, region) ||
 	    smcfs_stats_fill(skb, &region->stats))
 		return -EMSGSIZE;

@@ -511,6 +511,9 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 	const struct nlattr *writers = info->attrs[SMCFS_A_WRITERS];
 	const struct nlattr *unit = info->attrs[SMCFS_A_MERGE_UNIT];
 	const struct nlattr *cto = info->attrs[SMCFS_A_CTO];
+	const struct nlattr *mode = info->attrs[SMCFS_A_SYNC_MODE];
+	const struct nlattr *push_delay = info->attrs[SMCFS_A_PUSH_DELAY_US];
+	const struct nlattr *max_stale = info->attrs[SMCFS_A_MAX_STALE_US];
 	const struct nlattr *from = info->attrs[SMCFS_A_ORIGIN];
 	enum smcfs_origin origin = from ? nla_get_u8(from) : SMCFS_ORIGIN_SET;
 	struct smcfs_region *region;
@@ -519,9 +522,8 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 
 	if (smcfs_nl_missing(info, REGION_ID))
 		return -EINVAL;
-	if (!cto && !flush_after && !writers && !unit) {
-		GENL_SET_ERR_MSG(info,
-				 "one of CTO, FLUSH_AFTER_MS, MERGE_UNIT and WRITERS must be given");
+	if (!cto && !flush_after && !writers && !unit && !mode && !push_delay && !max_stale) {
+		GENL_SET_ERR_MSG(info, "a parameter must be given");
 		return -EINVAL;
 	}
 	err = get_unit(info, &merge_unit);
@@ -554,7 +556,20 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 		WRITE_ONCE(region->merge_unit, merge_unit);
 		region->merge_unit_origin = origin;
 	}
+	if (mode && origin >= region->sync_mode_origin) {
+		WRITE_ONCE(region->sync_mode, nla_get_u32(mode));
+		region->sync_mode_origin = origin;
+	}
+	if (push_delay && origin >= region->push_delay_origin) {
+		WRITE_ONCE(region->push_delay_us, nla_get_u32(push_delay));
+		region->push_delay_origin = origin;
+	}
+	if (max_stale && origin >= region->max_stale_origin) {
+		WRITE_ONCE(region->max_stale_us, nla_get_u32(max_stale));
+		region->max_stale_origin = origin;
+	}
 	spin_unlock_bh(&region->lock);
+	smcfs_modes_changed(region);
 out:
 	smcfs_region_put(region);
 	return err;

@@ -60,6 +60,7 @@ static void fetch_submit(struct smcfs_xfer *xfer)
 	trace_smcfs_fetch(region->id, folio_pos(xfer->segs[0].folio), xfer->bytes);
 	smcfs_stat_add(&region->stats, SMCFS_STAT_FETCH_OPS, xfer->nr_wrs);
 	smcfs_stat_add(&region->stats, SMCFS_STAT_FETCH_BYTES, xfer->bytes);
+	smcfs_modes_cached(region);
 	smcfs_xfer_submit(xfer);
 }
 

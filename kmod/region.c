@@ -106,6 +106,7 @@ static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const 
 {
 	/* Reclaim may wait for write-back, and its failure for this lock. */
 	struct smcfs_region *region = kzalloc(sizeof(*region), GFP_NOFS);
+	unsigned int i;
 
 	lockdep_assert_held(&smcfs_regions.lock);
 	if (!region)
@@ -125,6 +126,8 @@ static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const 
 	INIT_LIST_HEAD(&region->wb_inflight);
 	mutex_init(&region->writer_lock);
 	mutex_init(&region->drop_lock);
+	for (i = 0; i < ARRAY_SIZE(region->word_lock); i++)
+		mutex_init(&region->word_lock[i]);
 	region->writer = SMCFS_WRITER_NONE;
 	INIT_DELAYED_WORK(&region->flush_work, region_flush_work);
 	region->cto = 1;
@@ -135,6 +138,7 @@ static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const 
 	region->flush_after_origin = SMCFS_ORIGIN_DEFAULT;
 	region->merge_unit_origin = SMCFS_ORIGIN_EXPORT;
 	region->writers_origin = SMCFS_ORIGIN_EXPORT;
+	smcfs_modes_init(region);
 	hash_add(smcfs_regions.table, &region->hash, region_hash(peer, name));
 	return region;
 }
@@ -494,6 +498,7 @@ static u64 region_kill(struct smcfs_region *region, int err, const char *reason)
 	smp_mb();
 	if (cancel_delayed_work_sync(&region->flush_work))
 		smcfs_region_put(region);
+	smcfs_modes_stop(region);
 	return bytes;
 }
 
@@ -544,6 +549,7 @@ static void region_bind_locked(struct smcfs_region *region, const struct smcfs_r
 		smcfs_grant_put(old);
 	region_set_state(region, SMCFS_REGION_ACTIVE, 0, first ? "bound" : "bound again");
 	region_check_session(region);
+	smcfs_modes_bound(region);
 	if (!first)
 		smcfs_region_flush_later(region, 0);
 }
@@ -573,6 +579,7 @@ int smcfs_region_attach(const struct smcfs_region_desc *desc, struct smcfs_sessi
 		smcfs_peer_put(peer);
 		return PTR_ERR(grant);
 	}
+	grant->atomics = desc->flags & SMCFS_RF_ATOMICS;
 
 	mutex_lock(&smcfs_regions.lock);
 	if (READ_ONCE(peer->gone)) {
@@ -1019,6 +1026,7 @@ void smcfs_region_exit(void)
 	hash_for_each_safe(smcfs_regions.table, bucket, tmp, region, hash) {
 		if (cancel_delayed_work_sync(&region->flush_work))
 			smcfs_region_put(region);
+		smcfs_modes_stop(region);
 		hash_del(&region->hash);
 		smcfs_region_put(region);
 	}

@@ -13,6 +13,7 @@
 #include <linux/atomic.h>
 #include <linux/completion.h>
 #include <linux/fs.h>
+#include <linux/hrtimer.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mempool.h>
@@ -69,7 +70,20 @@ int smcfs_stats_fill(struct sk_buff *skb, const struct smcfs_stats *st);
 enum smcfs_xfer_op {
 	SMCFS_XFER_READ,	/* on the read QP */
 	SMCFS_XFER_WRITE,	/* on the bulk QP */
+	SMCFS_XFER_FLAG,	/* on the bulk QP: a WRITE after all READs before it */
+	SMCFS_XFER_FETCH_ADD,	/* on the read QP; 8 bytes, as the next */
+	SMCFS_XFER_COMPARE_SWAP,
 };
+
+static inline bool smcfs_xfer_op_writes(enum smcfs_xfer_op op)
+{
+	return op == SMCFS_XFER_WRITE || op == SMCFS_XFER_FLAG;
+}
+
+static inline bool smcfs_xfer_op_atomic(enum smcfs_xfer_op op)
+{
+	return op == SMCFS_XFER_FETCH_ADD || op == SMCFS_XFER_COMPARE_SWAP;
+}
 
 /* A piece of local memory: @length bytes from @offset in @folio, physically contiguous. */
 struct smcfs_seg {
@@ -121,6 +135,9 @@ struct smcfs_xfer {
 	void			(*done)(struct smcfs_xfer *xfer, int err);
 	void			*owner;		/* of the owner */
 	u64			seq;		/* of the owner */
+	u64			operand;	/* of an atomic: added, or stored if equal */
+	u64			compare;	/* of SMCFS_XFER_COMPARE_SWAP */
+	struct ib_atomic_wr	atomic;		/* posted for an atomic instead of wrs[0] */
 };
 
 /*
@@ -154,6 +171,7 @@ struct smcfs_ep {
 	u16			max_sge;	/* [const] after connect: segments of a request */
 	u32			max_seg;	/* [const] after connect: bytes of a segment */
 	u32			max_msg;	/* [const] after connect: bytes of a request */
+	bool			atomics;	/* [const] after connect: the device has them */
 	struct rdma_cm_id	*cm_id;		/* [const] from connect to destroy */
 	struct ib_pd		*pd;		/* [const] from connect to destroy */
 	struct ib_cq		*cq;		/* [const] from connect to destroy */
@@ -190,6 +208,7 @@ void smcfs_ep_destroy(struct smcfs_ep *ep);
 /* Of ep_cm.c for session.c. */
 int smcfs_ep_connect(struct smcfs_ep *ep, unsigned long deadline, char *reason, size_t size);
 /* Of xfer.c for ep.c. */
+const struct ib_send_wr *smcfs_xfer_head(const struct smcfs_xfer *xfer);
 void smcfs_xfer_complete(struct smcfs_xfer *xfer, int err);
 
 /* ------------------------------------------------------------------ sessions (session.c) */
@@ -245,6 +264,7 @@ void smcfs_session_exit(void);
 struct smcfs_grant {
 	struct kref		ref;
 	struct smcfs_session	*session;	/* [const] reference */
+	bool			atomics;	/* [const] the read keys allow them */
 	unsigned int		nr_extents;
 	struct smcfs_extent	extents[] __counted_by(nr_extents);	/* sorted, gapless */
 };
@@ -304,6 +324,18 @@ struct smcfs_region_desc {
 	u32			flags;		/* SMCFS_RF_* */
 };
 
+/* Words on different pages do not wait for each other, most often. */
+#define SMCFS_WORD_LOCKS	16
+
+/* A work that runs a while after it was asked for (modes.c). */
+struct smcfs_pace {
+	spinlock_t		lock;		/* leaf, irqs off */
+	bool			armed;		/* [lock] timer or work will run; region is held */
+	bool			stopped;	/* [lock] until it is bound, and when it is dead */
+	struct hrtimer		timer;
+	struct work_struct	work;
+};
+
 struct smcfs_region {
 	struct hlist_node	hash;		/* [smcfs_regions.lock] by node and name */
 	struct kref		ref;
@@ -329,6 +361,7 @@ struct smcfs_region {
 	struct list_head	wb_inflight;	/* [lock] struct smcfs_wb, by ticket */
 
 	struct mutex		drop_lock;	/* one round at a time: they hold references */
+	struct mutex		word_lock[SMCFS_WORD_LOCKS];	/* one word of a page at a time */
 
 	/* The writing right of an exclusive region. */
 	struct mutex		writer_lock;	/* serializes asking */
@@ -349,6 +382,13 @@ struct smcfs_region {
 	enum smcfs_origin	flush_after_origin;	/* [lock] */
 	enum smcfs_origin	merge_unit_origin;	/* [lock] */
 	enum smcfs_origin	writers_origin;		/* [lock] reads without: READ_ONCE */
+	u8			sync_mode;	/* [lock] reads: READ_ONCE; enum smcfs_sync */
+	u32			push_delay_us;	/* [lock] reads: READ_ONCE */
+	u32			max_stale_us;	/* [lock] reads: READ_ONCE; 0: off */
+	enum smcfs_origin	sync_mode_origin;	/* [lock] */
+	enum smcfs_origin	push_delay_origin;	/* [lock] */
+	enum smcfs_origin	max_stale_origin;	/* [lock] */
+	struct smcfs_pace	push, stale;
 	struct smcfs_stats	stats;
 };
 
@@ -393,6 +433,14 @@ int smcfs_region_set_writers(struct smcfs_region *region, u32 writers);
 void smcfs_region_pin(struct smcfs_region *region, struct file *file);
 /* Sends dirty pages @delay_ms from now unless that is under way. Any context. */
 void smcfs_region_flush_later(struct smcfs_region *region, unsigned int delay_ms);
+/* modes.c */
+void smcfs_modes_init(struct smcfs_region *region);
+void smcfs_modes_changed(struct smcfs_region *region);
+void smcfs_modes_stop(struct smcfs_region *region);
+void smcfs_modes_dirtied(struct smcfs_region *region, bool mapped);
+void smcfs_modes_bound(struct smcfs_region *region);
+void smcfs_modes_cached(struct smcfs_region *region);
+bool smcfs_modes_eager(struct smcfs_region *region);
 /* umount -f: gives up what could not be sent after the last close. */
 void smcfs_region_discard_pinned(void);
 int smcfs_region_init(void);
@@ -544,6 +592,36 @@ void smcfs_wb_end_folio(struct address_space *mapping, struct folio *folio, int 
 int smcfs_wb_init(void);
 void smcfs_wb_exit(void);
 
+/* ------------------------------------------------------------------ words (word.c, wait.c) */
+
+/*
+ * An aligned word of 4 or 8 bytes, written or changed at the target as one, and in its shadow page.
+ * Context: process, killable, bounded by the session's request timeout. Return: 0; -EIO: it was
+ * not done; -EREMOTEIO: nobody knows whether it was done, and it is not tried again; -EINVAL;
+ * -EOPNOTSUPP; -EINTR: killed; -ENOMEM.
+ */
+struct smcfs_word_op {
+	enum smcfs_xfer_op	op;	/* FLAG, an atomic; READ: a clean page follows */
+	u32			size;
+	u64			pos;	/* in the region, a multiple of @size, inside */
+	u64			operand;
+	u64			compare;
+	u64			old;	/* out, of an atomic and a look */
+};
+int smcfs_word(struct inode *inode, struct smcfs_word_op *op);
+/* Of a page: held while one of its words is on its way. Pages of one folio have the same. */
+static inline struct mutex *smcfs_word_lock(struct smcfs_region *region, pgoff_t index)
+{
+	return &region->word_lock[(index >> SMCFS_FOLIO_ORDER_MAX) % SMCFS_WORD_LOCKS];
+}
+
+/* What the target's memory holds at @pos now. As above, without -EREMOTEIO. */
+int smcfs_word_read(struct smcfs_region *region, u64 pos, u32 size, u64 *value);
+/* The word in the shadow page, if that is here and clean. */
+bool smcfs_word_shadow(struct inode *inode, u64 pos, u32 size, u64 *value);
+int smcfs_wait(struct inode *inode, struct smcfs_ioc_wait *wait);
+long smcfs_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+
 ssize_t smcfs_direct_read(struct kiocb *iocb, struct iov_iter *to);
 ssize_t smcfs_direct_write(struct kiocb *iocb, struct iov_iter *from);
 
@@ -560,6 +638,8 @@ void smcfs_drop_init(void);
 void smcfs_drop_exit(void);
 /* Flush, then drop all pages of a region that nobody writes to. 0, -EIO, -EBUSY (held), -EINTR. */
 int smcfs_drop_all(struct inode *inode);
+/* Drops what is clean of all of the region, and waits for nobody. Context: process. */
+void smcfs_drop_stale(struct inode *inode);
 u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag);
 
 /* ------------------------------------------------------ inodes (inode.c, file.c, super.c) */

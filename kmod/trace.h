@@ -20,6 +20,9 @@
 /* Readers of the binary ring get the values of these names from the event's format. */
 TRACE_DEFINE_ENUM(SMCFS_XFER_READ);
 TRACE_DEFINE_ENUM(SMCFS_XFER_WRITE);
+TRACE_DEFINE_ENUM(SMCFS_XFER_FLAG);
+TRACE_DEFINE_ENUM(SMCFS_XFER_FETCH_ADD);
+TRACE_DEFINE_ENUM(SMCFS_XFER_COMPARE_SWAP);
 TRACE_DEFINE_ENUM(SMCFS_SESSION_CONNECTING);
 TRACE_DEFINE_ENUM(SMCFS_SESSION_LIVE);
 TRACE_DEFINE_ENUM(SMCFS_SESSION_DRAINING);
@@ -33,7 +36,10 @@ TRACE_DEFINE_ENUM(SMCFS_REGION_DETACHING);
 #define smcfs_show_op(op)					\
 	__print_symbolic(op,					\
 			 { SMCFS_XFER_READ,	"read" },	\
-			 { SMCFS_XFER_WRITE,	"write" })
+			 { SMCFS_XFER_WRITE,	"write" },	\
+			 { SMCFS_XFER_FLAG,	"flag" },	\
+			 { SMCFS_XFER_FETCH_ADD, "fetch-add" },	\
+			 { SMCFS_XFER_COMPARE_SWAP, "compare-swap" })
 
 #define smcfs_show_session_state(state)					\
 	__print_symbolic(state,						\

@@ -84,8 +84,9 @@ int smcfs_twin_take(struct folio *folio, unsigned int index)
 	twin = alloc_page(GFP_NOFS | __GFP_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN);
 	if (!twin)
 		return -ENOMEM;
-	copy_highpage(twin, folio_page(folio, index));
 	spin_lock_irqsave(&sf->lock, flags);
+	/* Under the lock: a word that the target got meanwhile changes both or none (word.c). */
+	copy_highpage(twin, folio_page(folio, index));
 	page->twin = twin;
 	set_bit(index, sf->dirty);
 	spin_unlock_irqrestore(&sf->lock, flags);
@@ -226,10 +227,13 @@ void smcfs_twin_follow(struct folio *folio, size_t offset, const void *data, siz
 	unsigned int index = offset >> PAGE_SHIFT;
 	unsigned long flags;
 
-	memcpy_to_page(folio_page(folio, index), offset_in_page(offset), data, length);
-	if (!sf || !sf->merge)
+	if (!sf || !sf->merge) {
+		memcpy_to_page(folio_page(folio, index), offset_in_page(offset), data, length);
 		return;
+	}
+	/* Both or none, as a word that follows meanwhile (word.c). */
 	spin_lock_irqsave(&sf->lock, flags);
+	memcpy_to_page(folio_page(folio, index), offset_in_page(offset), data, length);
 	if (sf->pages[index].twin)
 		memcpy_to_page(sf->pages[index].twin, offset_in_page(offset), data, length);
 	spin_unlock_irqrestore(&sf->lock, flags);

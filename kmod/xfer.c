@@ -30,7 +30,7 @@ static mempool_t *xfer_pool;
 
 static enum dma_data_direction xfer_direction(const struct smcfs_xfer *xfer)
 {
-	return xfer->op == SMCFS_XFER_READ ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
+	return smcfs_xfer_op_writes(xfer->op) ? DMA_TO_DEVICE : DMA_FROM_DEVICE;
 }
 
 static void xfer_unmap(struct smcfs_xfer *xfer, unsigned int nr)
@@ -91,6 +91,33 @@ static void xfer_cqe_err_done(struct ib_cq *cq, struct ib_wc *wc)
 		smcfs_ep_failed(xfer->ep, xfer, wc);
 }
 
+/* The one request of an atomic, built as any other, in the form that atomics have. */
+static void xfer_make_atomic(struct smcfs_xfer *xfer)
+{
+	const struct smcfs_wr *wr = &xfer->wrs[0];
+	bool swap = xfer->op == SMCFS_XFER_COMPARE_SWAP;
+
+	xfer->atomic = (struct ib_atomic_wr) {
+		.wr		= wr->wr.wr,
+		.remote_addr	= wr->wr.remote_addr,
+		.rkey		= wr->wr.rkey,
+		.compare_add	= swap ? xfer->compare : xfer->operand,
+		.swap		= swap ? xfer->operand : 0,
+	};
+	xfer->atomic.wr.opcode = swap ? IB_WR_ATOMIC_CMP_AND_SWP : IB_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/**
+ * smcfs_xfer_head() - the first request, as it is posted
+ * @xfer: the transfer, submitted
+ *
+ * Return: the request; those after it are chained to it.
+ */
+const struct ib_send_wr *smcfs_xfer_head(const struct smcfs_xfer *xfer)
+{
+	return smcfs_xfer_op_atomic(xfer->op) ? &xfer->atomic.wr : &xfer->wrs[0].wr.wr;
+}
+
 static void xfer_chain(struct smcfs_xfer *xfer)
 {
 	unsigned int i;
@@ -102,9 +129,13 @@ static void xfer_chain(struct smcfs_xfer *xfer)
 		wr->next = last ? NULL : &xfer->wrs[i + 1].wr.wr;
 		wr->wr_cqe = last ? &xfer->cqe : &xfer->cqe_err;
 		wr->send_flags = last ? IB_SEND_SIGNALED : 0;
+		if (xfer->op == SMCFS_XFER_FLAG)
+			wr->send_flags |= IB_SEND_FENCE;
 		wr->sg_list = &xfer->sges[xfer->wrs[i].seg_first];
 		wr->num_sge = xfer->wrs[i].seg_nr;
 	}
+	if (smcfs_xfer_op_atomic(xfer->op))
+		xfer_make_atomic(xfer);
 }
 
 /**
@@ -132,8 +163,8 @@ struct smcfs_xfer *smcfs_xfer_alloc(struct smcfs_grant *grant, enum smcfs_xfer_o
 	xfer->cqe_err.done = xfer_cqe_err_done;
 	xfer->grant = smcfs_grant_get(grant);
 	xfer->op = op;
-	xfer->ep = &grant->session->ep[op == SMCFS_XFER_READ ? SMCFS_CM_QP_READ :
-							       SMCFS_CM_QP_BULK];
+	xfer->ep = &grant->session->ep[smcfs_xfer_op_writes(op) ? SMCFS_CM_QP_BULK :
+								  SMCFS_CM_QP_READ];
 	xfer->done = NULL;
 	xfer->owner = NULL;
 	xfer->seq = 0;
@@ -178,8 +209,8 @@ static void xfer_append(struct smcfs_xfer *xfer, struct folio *folio, size_t off
 	if (!wr || wr->seg_nr == xfer->ep->max_sge) {
 		wr = &xfer->wrs[xfer->nr_wrs++];
 		memset(wr, 0, sizeof(*wr));
-		wr->wr.wr.opcode = xfer->op == SMCFS_XFER_READ ? IB_WR_RDMA_READ :
-								 IB_WR_RDMA_WRITE;
+		wr->wr.wr.opcode = smcfs_xfer_op_writes(xfer->op) ? IB_WR_RDMA_WRITE :
+								    IB_WR_RDMA_READ;
 		wr->wr.remote_addr = raddr;
 		wr->wr.rkey = rkey;
 		wr->seg_first = xfer->nr_segs;
@@ -296,7 +327,7 @@ void smcfs_xfer_complete(struct smcfs_xfer *xfer, int err)
 				     ktime_get_ns() - xfer->posted_ns, xfer->status);
 	if (err) {
 		smcfs_stat_add(st, SMCFS_STAT_ERRORS, xfer->nr_wrs);
-	} else if (xfer->op == SMCFS_XFER_READ) {
+	} else if (!smcfs_xfer_op_writes(xfer->op)) {
 		smcfs_stat_add(st, SMCFS_STAT_FETCH_OPS, xfer->nr_wrs);
 		smcfs_stat_add(st, SMCFS_STAT_FETCH_BYTES, xfer->bytes);
 	} else {

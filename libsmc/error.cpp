@@ -22,7 +22,8 @@ const char* sentence(int err)
     case ECONNREFUSED:
         return "the peer refused the connection: see that smcfsd runs there, then smcctl ping NODE";
     case ETIMEDOUT:
-        return "the peer did not answer in time: see smcctl peers, then smcctl ping NODE";
+        return "what was waited for did not happen in time; where that is the peer's answer: see "
+               "smcctl peers, then smcctl ping NODE";
     case ECONNRESET:
         return "the local daemon smcfsd stopped while it was asked: try again, see journalctl -u "
                "smcfsd";
@@ -60,7 +61,8 @@ const char* sentence(int err)
         return "the region was attached with SMC_ATTACH_READONLY: attach it without";
     case EINVAL:
         return "an argument is invalid: names are NODE:NAME or /smc/NODE/NAME, offsets to map are "
-               "multiples of the page size";
+               "multiples of the page size, words lie at a multiple of their size, here and in the "
+               "target's memory";
     case ENAMETOOLONG:
         return "the name is too long: 63 bytes for a node, 191 for a region";
     case E2BIG:
@@ -72,7 +74,16 @@ const char* sentence(int err)
                "their "
                "versions";
     case EOPNOTSUPP:
-        return "this kind of region or device does not support it: see smcctl doctor";
+        return "this region, an RDMA device on either side or the module that is loaded does not "
+               "support it: see smcctl regions and smcctl doctor";
+    case EREMOTEIO:
+        return "the link was lost while a flag or an atomic was on its way: it may have been done, "
+               "and is not repeated; when the region is active again, acquire and look";
+    case ENOBUFS:
+        return "no room: no free piece of that size is left in the pool (free some, or make a "
+               "larger one), or the kernel had no buffer (try again)";
+    case EINTR:
+        return "a signal ended the call: call it again if it should go on";
     case EMFILE:
         return "the process has too many open files: raise ulimit -n";
     case EFAULT:

@@ -4,6 +4,7 @@
 // Owns: what the files of libsmc share: the handle, and the guard at the edge of the C ABI.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -64,7 +65,21 @@ int move_all(uint64_t at, size_t length, Move&& move)
     return 0;
 }
 
-// Copies the caller's opts into a full struct: 0, -EINVAL or -E2BIG.
+// Copies a caller's struct, which begins with its size, of this or a later libsmc: 0, -EINVAL (shorter
+// than there ever was one) or -E2BIG (members that are not known here, and not 0).
+template <class Opts>
+int copy_opts(const Opts& from, Opts& out)
+{
+    if (from.size < sizeof(out))
+        return -EINVAL;
+    const auto* bytes = reinterpret_cast<const unsigned char*>(&from);
+    if (std::any_of(bytes + sizeof(out), bytes + from.size, [](unsigned char b) { return b; }))
+        return -E2BIG;
+    out = from;
+    return 0;
+}
+
+// As copy_opts(), with the defaults where the caller gave none, and checked.
 int read_opts(const smc_attach_opts* opts, smc_attach_opts& out);
 
 // Maps an open region as opts (checked by read_opts) say; 0 or -errno.

@@ -6,6 +6,7 @@
 #include "kernel_model.hpp"
 
 #include <array>
+#include <cstring>
 #include <iterator>
 
 #include <netlink/attr.h>
@@ -29,11 +30,13 @@ std::array<nla_policy, SMCFS_A_MAX + 1> make_policy()
         policy[attr].type = NLA_U64;
     for (int attr :
          {SMCFS_A_MODE, SMCFS_A_UID, SMCFS_A_GID, SMCFS_A_WRITERS, SMCFS_A_FLAGS, SMCFS_A_ERRNO,
-          SMCFS_A_STATE, SMCFS_A_FLUSH_AFTER_MS, SMCFS_A_MERGE_UNIT, SMCFS_A_OPENERS,
-          SMCFS_A_WRITER_STATE, SMCFS_A_OLDEST_MS, SMCFS_A_INFLIGHT, SMCFS_A_QUEUED})
+          SMCFS_A_STATE, SMCFS_A_FLUSH_AFTER_MS, SMCFS_A_MERGE_UNIT, SMCFS_A_SYNC_MODE,
+          SMCFS_A_PUSH_DELAY_US, SMCFS_A_MAX_STALE_US, SMCFS_A_OPENERS, SMCFS_A_WRITER_STATE,
+          SMCFS_A_OLDEST_MS, SMCFS_A_INFLIGHT, SMCFS_A_QUEUED})
         policy[attr].type = NLA_U32;
     for (int attr : {SMCFS_A_CTO, SMCFS_A_DAEMON_PRESENT, SMCFS_A_CTO_ORIGIN,
-                     SMCFS_A_FLUSH_AFTER_ORIGIN, SMCFS_A_MERGE_UNIT_ORIGIN, SMCFS_A_WRITERS_ORIGIN})
+                     SMCFS_A_FLUSH_AFTER_ORIGIN, SMCFS_A_MERGE_UNIT_ORIGIN, SMCFS_A_WRITERS_ORIGIN,
+                     SMCFS_A_SYNC_MODE_ORIGIN, SMCFS_A_PUSH_DELAY_ORIGIN, SMCFS_A_MAX_STALE_ORIGIN})
         policy[attr].type = NLA_U8;
     policy[SMCFS_A_STATS].type = NLA_NESTED;
     return policy;
@@ -86,6 +89,8 @@ constexpr std::pair<int, const char*> kStatNames[] = {
     {SMCFS_STAT_ERRORS, "errors"},
     {SMCFS_STAT_DISCARDED_BYTES, "discarded_bytes"},
     {SMCFS_STAT_DIRECT_BYTES, "direct_bytes"},
+    {SMCFS_STAT_PUBLISHES, "publishes"},
+    {SMCFS_STAT_ATOMICS, "atomics"},
 };
 
 Result<Stats> get_stats(const Attrs& attrs)
@@ -187,6 +192,18 @@ Result<RegionInfo> parse_region(const nlmsghdr* msg)
         info.merge_unit_origin = nla_get_u8(attrs[SMCFS_A_MERGE_UNIT_ORIGIN]);
     if (attrs[SMCFS_A_WRITERS_ORIGIN])
         info.writers_origin = nla_get_u8(attrs[SMCFS_A_WRITERS_ORIGIN]);
+    if (attrs[SMCFS_A_SYNC_MODE])
+        info.sync_mode = nla_get_u32(attrs[SMCFS_A_SYNC_MODE]);
+    if (attrs[SMCFS_A_SYNC_MODE_ORIGIN])
+        info.sync_mode_origin = nla_get_u8(attrs[SMCFS_A_SYNC_MODE_ORIGIN]);
+    if (attrs[SMCFS_A_PUSH_DELAY_US])
+        info.push_delay_us = nla_get_u32(attrs[SMCFS_A_PUSH_DELAY_US]);
+    if (attrs[SMCFS_A_PUSH_DELAY_ORIGIN])
+        info.push_delay_origin = nla_get_u8(attrs[SMCFS_A_PUSH_DELAY_ORIGIN]);
+    if (attrs[SMCFS_A_MAX_STALE_US])
+        info.max_stale_us = nla_get_u32(attrs[SMCFS_A_MAX_STALE_US]);
+    if (attrs[SMCFS_A_MAX_STALE_ORIGIN])
+        info.max_stale_origin = nla_get_u8(attrs[SMCFS_A_MAX_STALE_ORIGIN]);
     info.dirty_bytes = get_u64(attrs, SMCFS_A_DIRTY_BYTES);
     info.writeback_bytes = get_u64(attrs, SMCFS_A_WRITEBACK_BYTES);
     info.cached_bytes = get_u64(attrs, SMCFS_A_CACHED_BYTES);
@@ -223,6 +240,23 @@ Result<KernelEvent> parse_event(const nlmsghdr* msg)
     event.error = get_u32(attrs, SMCFS_A_ERRNO);
     event.reason = get_string(attrs, SMCFS_A_REASON);
     return event;
+}
+
+Result<std::vector<PageRun>> parse_pages(const nlmsghdr* msg)
+{
+    Attrs attrs = SMC_TRY(parse_attrs(msg));
+    const nlattr* attr = attrs[SMCFS_A_PAGES];
+    if (!attr || static_cast<size_t>(nla_len(attr)) % sizeof(smcfs_page_run) != 0)
+        return fail(EPROTO, "the kernel's runs of pages are missing or malformed");
+    std::vector<PageRun> runs(static_cast<size_t>(nla_len(attr)) / sizeof(smcfs_page_run));
+    const auto* at = static_cast<const char*>(nla_data(attr));
+    for (auto& out : runs) {
+        smcfs_page_run run; // attributes are aligned to 4 bytes only
+        std::memcpy(&run, at, sizeof(run));
+        at += sizeof(run);
+        out = {run.first, run.pages, run.state};
+    }
+    return runs;
 }
 
 Result<uint64_t> parse_discarded(const nlmsghdr* msg)

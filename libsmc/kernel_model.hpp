@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <linux/smcfs.h>
 
@@ -65,6 +66,12 @@ struct RegionInfo {
     uint32_t flush_after_origin = SMCFS_ORIGIN_UNSPEC;
     uint32_t merge_unit_origin = SMCFS_ORIGIN_UNSPEC;
     uint32_t writers_origin = SMCFS_ORIGIN_UNSPEC;
+    std::optional<uint32_t> sync_mode; // enum smcfs_sync
+    std::optional<uint32_t> push_delay_us;
+    std::optional<uint32_t> max_stale_us;
+    uint32_t sync_mode_origin = SMCFS_ORIGIN_UNSPEC;
+    uint32_t push_delay_origin = SMCFS_ORIGIN_UNSPEC;
+    uint32_t max_stale_origin = SMCFS_ORIGIN_UNSPEC;
     uint64_t dirty_bytes = 0;
     uint64_t writeback_bytes = 0;
     uint64_t cached_bytes = 0;
@@ -74,6 +81,13 @@ struct RegionInfo {
     uint32_t inflight = 0;
     uint32_t queued = 0;
     Stats stats;
+};
+
+// Pages of 4 KiB in one state.
+struct PageRun {
+    uint64_t first = 0; // index in the region
+    uint64_t pages = 0;
+    uint32_t state = SMCFS_PAGE_STATE_UNSPEC;
 };
 
 struct KernelEvent {
@@ -95,6 +109,9 @@ struct RegionSettings {
     std::optional<uint32_t> flush_after_ms;
     std::optional<uint32_t> writers; // enum smcfs_writers
     std::optional<uint32_t> merge_unit;
+    std::optional<uint32_t> sync_mode; // enum smcfs_sync
+    std::optional<uint32_t> push_delay_us;
+    std::optional<uint32_t> max_stale_us;
 };
 
 // One message of the family. EPROTO names the attribute that is missing or malformed.
@@ -103,6 +120,7 @@ Result<PeerName> parse_peer(const nlmsghdr* msg);
 Result<SessionInfo> parse_session(const nlmsghdr* msg);
 Result<RegionInfo> parse_region(const nlmsghdr* msg);
 Result<KernelEvent> parse_event(const nlmsghdr* msg);
+Result<std::vector<PageRun>> parse_pages(const nlmsghdr* msg);
 Result<uint64_t> parse_discarded(const nlmsghdr* msg);
 
 // Lower-case words, the same in text, JSON and documentation; "unknown" for what is out of range.

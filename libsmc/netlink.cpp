@@ -237,18 +237,29 @@ Result<RegionInfo> Kernel::region(uint64_t id)
     return fail(ENOENT, "the kernel has no region " + std::to_string(id) + " any more");
 }
 
+Result<std::vector<PageRun>> Kernel::pages(uint64_t id)
+{
+    auto parts = SMC_TRY(dump(SMCFS_CMD_PAGES_GET, parse_pages, id));
+    std::vector<PageRun> all;
+    for (const auto& runs : parts)
+        all.insert(all.end(), runs.begin(), runs.end());
+    return all;
+}
+
 Result<void> Kernel::set(uint64_t id, const RegionSettings& settings)
 {
     Msg msg = SMC_TRY(message(SMCFS_CMD_REGION_SET, NLM_F_ACK));
     int err = nla_put_u64(msg.get(), SMCFS_A_REGION_ID, id);
     if (err >= 0 && settings.cto)
         err = nla_put_u8(msg.get(), SMCFS_A_CTO, *settings.cto ? 1 : 0);
-    if (err >= 0 && settings.flush_after_ms)
-        err = nla_put_u32(msg.get(), SMCFS_A_FLUSH_AFTER_MS, *settings.flush_after_ms);
-    if (err >= 0 && settings.writers)
-        err = nla_put_u32(msg.get(), SMCFS_A_WRITERS, *settings.writers);
-    if (err >= 0 && settings.merge_unit)
-        err = nla_put_u32(msg.get(), SMCFS_A_MERGE_UNIT, *settings.merge_unit);
+    for (const auto& [attr, value] : {std::pair{SMCFS_A_FLUSH_AFTER_MS, settings.flush_after_ms},
+                                      {SMCFS_A_WRITERS, settings.writers},
+                                      {SMCFS_A_MERGE_UNIT, settings.merge_unit},
+                                      {SMCFS_A_SYNC_MODE, settings.sync_mode},
+                                      {SMCFS_A_PUSH_DELAY_US, settings.push_delay_us},
+                                      {SMCFS_A_MAX_STALE_US, settings.max_stale_us}})
+        if (err >= 0 && value)
+            err = nla_put_u32(msg.get(), attr, *value);
     if (err < 0)
         return netlink_failed(err, "cannot build a netlink message");
     return transact(std::move(msg), [](const nlmsghdr*) -> Result<void> { return {}; });

@@ -31,6 +31,8 @@ public:
     // ENOENT: no such region, any more.
     Result<RegionInfo> region(uint64_t id);
 
+    // Those that are here, rising. CAP_NET_ADMIN.
+    Result<std::vector<PageRun>> pages(uint64_t id);
     Result<void> set(uint64_t id, const RegionSettings& settings); // CAP_NET_ADMIN
     // How many changed bytes were thrown away; without force none are. CAP_NET_ADMIN.
     Result<uint64_t> detach(uint64_t id, bool force);

@@ -6,7 +6,6 @@
 // Failure: whatever was acquired is released before an error is returned; *out is untouched then.
 #include "internal.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -95,14 +94,9 @@ int read_opts(const smc_attach_opts* opts, smc_attach_opts& out)
 {
     out = {};
     out.size = sizeof(out);
-    if (opts) {
-        if (opts->size < sizeof(out))
-            return -EINVAL;
-        const auto* bytes = reinterpret_cast<const unsigned char*>(opts);
-        if (std::any_of(bytes + sizeof(out), bytes + opts->size, [](unsigned char b) { return b; }))
-            return -E2BIG;
-        out = *opts;
-    }
+    if (opts)
+        if (const int err = copy_opts(*opts, out); err != 0)
+            return err;
     if (out.timeout_ms == 0)
         out.timeout_ms = SMC_TIMEOUT_MS_DEFAULT;
     if ((out.flags & ~SMC_ATTACH_READONLY) || out.timeout_ms > SMC_TIMEOUT_MS_MAX ||

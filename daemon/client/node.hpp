@@ -74,6 +74,8 @@ public:
     Result<void> kernel_connect(SessionId session, const SessionOffer& offer,
                                 const std::string& address, Milliseconds timeout) override;
     Result<void> kernel_delete(SessionId session) override;
+    void set_params(RegionId region, const std::string& path, const RegionParams& params,
+                    smcfs_origin origin);
     Result<RegionId> kernel_attach(SessionId session, const std::string& name,
                                    const Grant& grant) override;
     void kernel_bind_fail(const std::string& name, int error) override;

@@ -152,20 +152,26 @@ Result<void> Node::kernel_delete(SessionId session)
 Result<RegionId> Node::kernel_attach(SessionId session, const std::string& name, const Grant& grant)
 {
     const auto region = SMC_TRY(context_.kernel.region_attach({name_, name, session, grant}));
-    std::optional<bool> cto;
-    std::optional<std::uint32_t> flush_after_ms;
     const auto path = name_ + "/" + name;
-    for (const auto& rule : context_.config.regions) {
-        if (::fnmatch(rule.match.c_str(), path.c_str(), 0) != 0)
-            continue;
-        cto = rule.cto.has_value() ? rule.cto : cto;
-        flush_after_ms = rule.flush_after_ms.has_value() ? rule.flush_after_ms : flush_after_ms;
-    }
-    if (cto || flush_after_ms)
-        if (auto set = context_.kernel.region_set(region, cto, flush_after_ms); !set)
-            log::warn("{}: parameters of the configuration are not set: {}", path,
-                      set.error().what);
+    RegionParams params;
+    const auto& rules = context_.config.regions;
+    for (auto rule = rules.rbegin(); rule != rules.rend(); ++rule)
+        if (::fnmatch(rule->match.c_str(), path.c_str(), 0) == 0)
+            params.fill_from(rule->params);
+    set_params(region, path, grant.hints, SMCFS_ORIGIN_EXPORT);
+    set_params(region, path, params, SMCFS_ORIGIN_CONFIG);
     return region;
+}
+
+// The kernel keeps what is of a higher origin.
+void Node::set_params(RegionId region, const std::string& path, const RegionParams& params,
+                      smcfs_origin origin)
+{
+    if (params == RegionParams{})
+        return;
+    if (auto set = context_.kernel.region_set(region, params, origin); !set)
+        log::warn("{}: parameters of the {} are not set: {}", path,
+                  origin == SMCFS_ORIGIN_EXPORT ? "export" : "configuration", set.error().what);
 }
 
 void Node::kernel_bind_fail(const std::string& name, int error)

@@ -27,7 +27,6 @@ namespace {
 constexpr std::size_t kFileBytesMax = 4U << 20;
 constexpr std::int64_t kTimeoutMinMs = 10; // as in the kernel's contract
 constexpr std::int64_t kTimeoutMaxMs = 600'000;
-constexpr std::int64_t kFlushAfterMaxMs = 3'600'000;
 constexpr std::int64_t kPortMax = 65535;
 constexpr std::size_t kAddressesMax = 16; // of one node
 constexpr std::size_t kHostNameMax = 253;
@@ -187,6 +186,23 @@ const std::uint32_t* lookup_group(const char* name)
     return entry != nullptr ? &entry->gr_gid : nullptr;
 }
 
+RegionParams read_params(TableReader& reader, std::string_view mode_key)
+{
+    RegionParams params;
+    const auto number = [&](std::optional<std::uint32_t>& out, std::string_view key,
+                            std::int64_t min, std::int64_t max) {
+        if (const auto value = reader.integer(key, min, max))
+            out = static_cast<std::uint32_t>(*value);
+    };
+    params.cto = reader.boolean("cto");
+    number(params.flush_after_ms, "flush_after_ms", 1, kFlushAfterMsMax);
+    if (const auto name = reader.one_of(mode_key, {kSyncModes.begin() + 1, kSyncModes.end()}))
+        params.mode = parse_sync_mode(*name);
+    number(params.push_delay_us, "push_delay_us", 0, SMCFS_PUSH_DELAY_US_MAX);
+    number(params.max_stale_us, "max_stale_us", 0, SMCFS_MAX_STALE_US_MAX);
+    return params;
+}
+
 void read_source(TableReader& reader, ExportConfig& out)
 {
     const auto host = reader.size("host", 1, SMCFS_REGION_SIZE_MAX);
@@ -233,6 +249,7 @@ void read_export(TableReader reader, Config& config)
             out.merge_unit = static_cast<std::uint32_t>(*unit);
     }
     out.readonly = reader.boolean("readonly").value_or(false);
+    out.hints = read_params(reader, "sync_mode"); // mode is that of the file
     for (const auto& [name, other] : config.exports) {
         if (name == out.name)
             reader.issue("name", fmt::format("\"{}\" is exported twice: rename one", name));
@@ -250,9 +267,7 @@ void read_region(TableReader reader, Config& config)
     RegionRule rule;
     reader.require("match", "match = \"node/name\"");
     rule.match = reader.string("match").value_or("");
-    rule.cto = reader.boolean("cto");
-    if (const auto value = reader.integer("flush_after_ms", 1, kFlushAfterMaxMs))
-        rule.flush_after_ms = static_cast<std::uint32_t>(*value);
+    rule.params = read_params(reader, "mode");
     reader.finish();
     config.regions.push_back(std::move(rule));
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "control/tcp.hpp"
+#include "core/log.hpp"
 #include "core/merge_unit.hpp"
 
 namespace smc {
@@ -96,6 +97,10 @@ Result<Grant> read_grant_head(const Json& json)
     grant.writers = *writers;
     grant.merge_unit = SMC_TRY(get_merge_unit(json));
     grant.readonly = SMC_TRY(get_bool(json, "readonly"));
+    // Of a target that knows nothing of them: none.
+    grant.atomics = SMC_TRY(get_bool_or(json, "atomics", false));
+    if (json.contains("hints"))
+        grant.hints = hints_from_json(json.at("hints"));
     return grant;
 }
 
@@ -147,6 +152,69 @@ Result<ProbeOffer> probe_from_json(const Json& json)
     return offer;
 }
 
+Json to_json(const RegionParams& params)
+{
+    Json json = Json::object();
+    if (params.cto)
+        json["cto"] = *params.cto;
+    if (params.flush_after_ms)
+        json["flush_after_ms"] = *params.flush_after_ms;
+    if (params.mode)
+        json["mode"] = sync_mode_name(*params.mode);
+    if (params.push_delay_us)
+        json["push_delay_us"] = *params.push_delay_us;
+    if (params.max_stale_us)
+        json["max_stale_us"] = *params.max_stale_us;
+    return json;
+}
+
+Result<RegionParams> params_from_json(const Json& json)
+{
+    if (!json.is_object())
+        return fail(EPROTO, "parameters of a region are no object");
+    RegionParams params;
+    const auto number = [&](const char* key, std::uint32_t min,
+                            std::uint32_t max) -> Result<std::optional<std::uint32_t>> {
+        if (!json.contains(key))
+            return std::nullopt;
+        const auto value = SMC_TRY(get_unsigned(json, key, max));
+        if (value < min)
+            return fail(EINVAL, fmt::format("key \"{}\" must be {} to {}", key, min, max));
+        return static_cast<std::uint32_t>(value);
+    };
+    if (json.contains("cto"))
+        params.cto = SMC_TRY(get_bool(json, "cto"));
+    params.flush_after_ms = SMC_TRY(number("flush_after_ms", 1, kFlushAfterMsMax));
+    if (json.contains("mode")) {
+        const auto name = SMC_TRY(get_string(json, "mode"));
+        params.mode = parse_sync_mode(name);
+        if (!params.mode)
+            return fail(EOPNOTSUPP, fmt::format("mode \"{}\" is not supported by this node: update "
+                                                "its smcfsd",
+                                                printable(name)));
+    }
+    params.push_delay_us = SMC_TRY(number("push_delay_us", 0, SMCFS_PUSH_DELAY_US_MAX));
+    params.max_stale_us = SMC_TRY(number("max_stale_us", 0, SMCFS_MAX_STALE_US_MAX));
+    return params;
+}
+
+RegionParams hints_from_json(const Json& json)
+{
+    RegionParams hints;
+    const auto take = [&](const Json& some) {
+        if (const auto params = params_from_json(some))
+            hints.fill_from(*params);
+        else
+            log::warn("a hint of the target is passed over: {}", params.error().what);
+    };
+    if (!json.is_object())
+        take(json);
+    else
+        for (const auto& [key, value] : json.items())
+            take(Json::object({{key, value}}));
+    return hints;
+}
+
 Json to_json(const Grant& grant, std::size_t first)
 {
     Json extents = Json::array();
@@ -164,6 +232,8 @@ Json to_json(const Grant& grant, std::size_t first)
             {"writers", to_string(grant.writers)},
             {"merge_unit", grant.merge_unit},
             {"readonly", grant.readonly},
+            {"atomics", grant.atomics},
+            {"hints", to_json(grant.hints)},
             {"keys", to_string(grant.keys)},
             {"extents", std::move(extents)},
             {"more", next < grant.extents.size()}};

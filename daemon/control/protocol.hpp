@@ -18,6 +18,13 @@ Result<SessionOffer> offer_from_json(const Json& json);
 Json to_json(const ProbeOffer& offer);
 Result<ProbeOffer> probe_from_json(const Json& json);
 
+Json to_json(const RegionParams& params);
+// An object of known keys; others are ignored.
+Result<RegionParams> params_from_json(const Json& json);
+// The same of a target that may be newer than this node: what is not understood is left out, and told in
+// the log, as hints bind nobody.
+RegionParams hints_from_json(const Json& json);
+
 // "merge_unit" of a request or a grant; absent: the default.
 Result<std::uint32_t> get_merge_unit(const Json& json);
 

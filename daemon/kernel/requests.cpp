@@ -137,7 +137,8 @@ Result<RegionId> KernelLink::region_attach(const RegionAttach& attach)
     put_u32(message, SMCFS_A_GID, grant.gid);
     put_u32(message, SMCFS_A_WRITERS, static_cast<std::uint32_t>(grant.writers));
     put_u32(message, SMCFS_A_MERGE_UNIT, grant.merge_unit);
-    put_u32(message, SMCFS_A_FLAGS, grant.readonly ? SMCFS_RF_READONLY : 0);
+    put_u32(message, SMCFS_A_FLAGS,
+            (grant.readonly ? SMCFS_RF_READONLY : 0U) | (grant.atomics ? SMCFS_RF_ATOMICS : 0U));
     nla_put(message.get(), SMCFS_A_EXTENTS,
             static_cast<int>(grant.extents.size() * sizeof(smcfs_extent)), grant.extents.data());
     RegionId region = 0;
@@ -147,18 +148,24 @@ Result<RegionId> KernelLink::region_attach(const RegionAttach& attach)
     return region;
 }
 
-Result<void> KernelLink::region_set(RegionId region, std::optional<bool> cto,
-                                    std::optional<std::uint32_t> flush_after_ms)
+Result<void> KernelLink::region_set(RegionId region, const RegionParams& params,
+                                    smcfs_origin origin)
 {
     if (!up())
         return down();
     auto message = requests_->request(SMCFS_CMD_REGION_SET);
     put_u64(message, SMCFS_A_REGION_ID, region);
-    if (cto)
-        nla_put_u8(message.get(), SMCFS_A_CTO, *cto ? 1 : 0);
-    if (flush_after_ms)
-        put_u32(message, SMCFS_A_FLUSH_AFTER_MS, *flush_after_ms);
-    nla_put_u8(message.get(), SMCFS_A_ORIGIN, SMCFS_ORIGIN_CONFIG);
+    const auto put = [&](smcfs_attr attribute, const std::optional<std::uint32_t>& value) {
+        if (value)
+            put_u32(message, attribute, *value);
+    };
+    if (params.cto)
+        nla_put_u8(message.get(), SMCFS_A_CTO, *params.cto ? 1 : 0);
+    put(SMCFS_A_FLUSH_AFTER_MS, params.flush_after_ms);
+    put(SMCFS_A_SYNC_MODE, params.mode);
+    put(SMCFS_A_PUSH_DELAY_US, params.push_delay_us);
+    put(SMCFS_A_MAX_STALE_US, params.max_stale_us);
+    nla_put_u8(message.get(), SMCFS_A_ORIGIN, static_cast<std::uint8_t>(origin));
     return call(std::move(message));
 }
 

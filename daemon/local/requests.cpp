@@ -77,6 +77,8 @@ Result<ExportSpec> read_export(LocalRequest& request)
     spec.mode =
         static_cast<std::uint32_t>(SMC_TRY(get_unsigned_or(request.body, "mode", kModeMax, 0600)));
     spec.readonly = SMC_TRY(get_bool_or(request.body, "readonly", false));
+    if (request.body.contains("hints"))
+        spec.hints = SMC_TRY(params_from_json(request.body.at("hints")));
     if (request.body.contains("writers")) {
         const auto writers = parse_writers(SMC_TRY(get_string(request.body, "writers")));
         if (!writers)

@@ -36,8 +36,9 @@ Result<memory::Memory> make_memory(ExportSpec& spec)
 
 ExportEntry::ExportEntry(const ExportSpec& spec, memory::Memory memory, Registrar& registrar)
     : name(spec.name), uid(spec.uid), gid(spec.gid), mode(spec.mode), writers(spec.writers),
-      merge_unit(spec.merge_unit), readonly(spec.readonly), generation(random_identity()),
-      registrar_(registrar), memory_(std::make_shared<memory::Memory>(std::move(memory)))
+      merge_unit(spec.merge_unit), readonly(spec.readonly), hints(spec.hints),
+      generation(random_identity()), registrar_(registrar),
+      memory_(std::make_shared<memory::Memory>(std::move(memory)))
 {}
 
 void ExportEntry::submit(RegistrationJob job, Done<Registered> done)
@@ -116,10 +117,12 @@ void ExportEntry::forget_device(const verbs::Device& device)
         done(fail(ENODEV, fmt::format("RDMA device {} was removed", device.name())));
 }
 
-int ExportEntry::session_access() const
+int ExportEntry::session_access(const verbs::Device& device) const
 {
-    return readonly ? IBV_ACCESS_REMOTE_READ
-                    : IBV_ACCESS_REMOTE_READ | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+    if (readonly)
+        return IBV_ACCESS_REMOTE_READ;
+    return IBV_ACCESS_REMOTE_READ | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+           (device.atomics() ? IBV_ACCESS_REMOTE_ATOMIC : 0);
 }
 
 void ExportEntry::register_for_session(const Device& device, std::shared_ptr<ibv_pd> pd,
@@ -129,7 +132,7 @@ void ExportEntry::register_for_session(const Device& device, std::shared_ptr<ibv
     job.device = device;
     job.pd = std::move(pd);
     job.extent_max = extent_max;
-    job.access = session_access();
+    job.access = session_access(*device);
     submit(std::move(job), std::move(done));
 }
 
@@ -145,7 +148,7 @@ void ExportEntry::prepare(const Device& device, std::uint64_t extent_max, const 
     params.pd = device->pd();
     params.data = memory_->data();
     params.length_bytes = std::min(memory_->size(), kTrialBytes);
-    params.access = session_access();
+    params.access = session_access(*device);
     const auto tried = verbs::register_memory(params);
     done(tried ? Result<void>() : Result<void>(tl::unexpected(tried.error())));
 }

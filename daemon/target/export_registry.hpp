@@ -61,6 +61,7 @@ public:
     const Writers writers;
     const std::uint32_t merge_unit;
     const bool readonly;
+    RegionParams hints; // of later grants
     const Generation generation;
     std::optional<SessionId> writer; // holds the writing right
     bool removing = false;
@@ -73,7 +74,7 @@ private:
         std::vector<Done<const Registered*>> waiters;
     };
 
-    [[nodiscard]] int session_access() const;
+    [[nodiscard]] int session_access(const verbs::Device& device) const;
     void submit(RegistrationJob job, Done<Registered> done);
     void registered(const std::weak_ptr<OnDevice>& where, const std::string& device,
                     Result<Registered> result);

@@ -17,7 +17,15 @@ unsigned RegionGrant::access_of(QpRole role) const
     // The bulk QP reads as well: a read after the writes pushes them past PCIe buffers.
     if (role == QpRole::bulk && !entry_.readonly)
         return IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    // Atomics change memory: they are for whom may write, whichever QP carries them.
+    if (role == QpRole::read && atomics())
+        return IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
     return IBV_ACCESS_REMOTE_READ;
+}
+
+bool RegionGrant::atomics() const
+{
+    return !entry_.readonly && context_.device->atomics();
 }
 
 void RegionGrant::obtain(Done<Grant> done)
@@ -176,6 +184,8 @@ Grant RegionGrant::make_grant() const
     grant.writers = entry_.writers;
     grant.merge_unit = entry_.merge_unit;
     grant.readonly = entry_.readonly;
+    grant.atomics = atomics();
+    grant.hints = entry_.hints;
     grant.extents = extents_;
     grant.keys = keys_;
     return grant;

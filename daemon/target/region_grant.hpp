@@ -72,6 +72,7 @@ private:
     void answer_grants(const Result<Grant>& result);
     [[nodiscard]] Grant make_grant() const;
     [[nodiscard]] unsigned access_of(QpRole role) const;
+    [[nodiscard]] bool atomics() const;
 
     GrantContext context_;
     ExportEntry& entry_;

@@ -100,6 +100,8 @@ Result<void> Session::accept(const ExportEntry::Device& device, const ConnectReq
     params.remote_access = IBV_ACCESS_REMOTE_READ;
     if (request.role == QpRole::bulk)
         params.remote_access |= IBV_ACCESS_REMOTE_WRITE;
+    else if (device->atomics() && params_.kind == SessionKind::regions)
+        params.remote_access |= IBV_ACCESS_REMOTE_ATOMIC;
     params.responder_resources = incoming.responder_resources;
     params.initiator_depth = incoming.initiator_depth;
     params.reply = reply;

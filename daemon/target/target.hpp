@@ -62,6 +62,8 @@ public:
     // done: all keys are dead, memory is unregistered and unmapped. ENOENT at once. Of an export
     // that is not ready yet: as soon as its registration could be stopped.
     void remove_export(const std::string& name, Done<void> done);
+    // Of grants from now on; nothing where there is no such export.
+    void set_hints(const std::string& name, const RegionParams& hints);
     [[nodiscard]] std::vector<ExportInfo> exports() const;
     [[nodiscard]] std::optional<ExportInfo> find_export(std::string_view name) const;
     // The memory itself, for a process of this node that the caller has authorized.

@@ -216,6 +216,12 @@ void Target::remove_export(const std::string& name, Done<void> done)
     impl_->remove_export(name, std::move(done));
 }
 
+void Target::set_hints(const std::string& name, const RegionParams& hints)
+{
+    if (auto* entry = impl_->exports_.find(name); entry != nullptr)
+        entry->hints = hints;
+}
+
 std::vector<ExportInfo> Target::exports() const
 {
     std::vector<ExportInfo> infos;

@@ -18,6 +18,7 @@
 #include <linux/smcfs.h>
 
 #include "core/fd.hpp"
+#include "core/region_params.hpp"
 #include "core/result.hpp"
 
 namespace smc {
@@ -71,6 +72,7 @@ struct ExportSpec {
     Writers writers = Writers::merge;
     std::uint32_t merge_unit = SMCFS_MERGE_UNIT; // bytes
     bool readonly = false;
+    RegionParams hints;
     std::variant<HostMemory, FilePath, FdMemory> source;
     Caller caller; // for FilePath
 };
@@ -123,6 +125,8 @@ struct Grant {
     Writers writers = Writers::merge;
     std::uint32_t merge_unit = SMCFS_MERGE_UNIT;
     bool readonly = false;
+    bool atomics = false; // the read keys allow them
+    RegionParams hints;   // for whom no configuration of its own says otherwise
     std::vector<smcfs_extent> extents;
     Keys keys = Keys::none;
 };

@@ -47,6 +47,8 @@ public:
     [[nodiscard]] const ibv_device_attr& attributes() const { return attributes_; }
     // Keys are type 2B memory windows; else registrations of their own.
     [[nodiscard]] bool windows() const { return windows_; }
+    // RDMA atomics on 8 bytes, as one step for all atomics that this device does.
+    [[nodiscard]] bool atomics() const { return attributes_.atomic_cap != IBV_ATOMIC_NONE; }
     // A protection domain of its own, for one session.
     Result<Pd> make_pd() const;
 

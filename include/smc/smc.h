@@ -21,7 +21,7 @@
  *             struct than the library's must be 0 past what the library knows (else -E2BIG).
  *   Threads:  every function may be called from several threads at once on one handle, except that
  *             smc_detach() must be the last call on it. The library starts no thread, installs no
- *             signal handler and takes no lock.
+ *             signal handler and takes no lock, but for a pool's own inside smc_pool_alloc() and _free().
  *   Fork:     the child has the handle, the mapping and the same pages; parent and child each detach
  *             their own. Both count as one user towards the writing right of the node.
  *   Signals:  loads and stores through smc_addr() raise SIGBUS once a region's memory is gone or its
@@ -208,7 +208,8 @@ SMC_API int smc_acquire(smc_region *region, uint64_t offset, uint64_t length);
  *
  * Exactly these bytes are owed to the target at the next barrier, even if the pages here hold the
  * same values already. Use it for flags that the other side resets. Not atomic towards
- * concurrent stores to the same bytes. May have stored a part when it fails.
+ * concurrent stores to the same bytes. May have stored a part when it fails. In a region of mode eager it
+ * waits until they have arrived; -EIO may then mean that they were stored here, and are kept.
  *
  * Return: 0; -ENOSPC (past the end), -EBADF (attached with SMC_ATTACH_READONLY), -EIO, -EFAULT,
  * -EINVAL (NULL handle or buffer).
@@ -227,6 +228,171 @@ SMC_API int smc_store(smc_region *region, uint64_t offset, const void *buf, size
  * Return: 0; -ERANGE, -EIO (the fetch failed, or the region is gone), -EFAULT, -EINVAL.
  */
 SMC_API int smc_load(smc_region *region, uint64_t offset, void *buf, size_t length);
+
+/**
+ * smc_publish - send a range, then a flag that says so
+ * @region: from smc_attach().
+ * @offset: first byte of the range.
+ * @length: bytes; 0: none, only the flag is sent.
+ * @flag_offset: of the flag, a multiple of @flag_bytes.
+ * @value: what the flag becomes.
+ * @flag_bytes: 4 or 8.
+ *
+ * Whoever sees the flag in the target's memory sees the range, too, as it was at the call or later. The flag
+ * is written as one, even if it holds @value already, and the pages of this node follow. Do not store to
+ * the flag through the mapping, nor, in an exclusive region, let the other side write to the flag's page.
+ *
+ * -EREMOTEIO says that the link was lost while the flag was on its way: it may be there or not, and will
+ * not be sent again by itself. Flags that only grow make that harmless: publish the same or the next.
+ *
+ * Context: blocks until the target's adapter has acknowledged both, or the request deadline has passed;
+ * a fatal signal ends the wait.
+ * Return: 0; -EIO (range or flag was not sent; changes are kept dirty), -EREMOTEIO, -ERANGE, -EBADF
+ * (attached with SMC_ATTACH_READONLY), -EINVAL (handle, alignment here or in the target's memory, size, or
+ * a value too large for it),
+ * -EOPNOTSUPP (the module is older than this library), -ENOMEM.
+ */
+SMC_API int smc_publish(smc_region *region, uint64_t offset, uint64_t length, uint64_t flag_offset,
+			uint64_t value, size_t flag_bytes);
+
+/**
+ * smc_fetch_add - add to 8 bytes at the target, as one step
+ * @region: from smc_attach().
+ * @offset: a multiple of 8.
+ * @addend: modulo 2^64; (uint64_t)-1 subtracts 1.
+ * @old: receives what was there before, unless NULL; untouched on failure.
+ *
+ * One step towards the atomics of all nodes through the target's adapter, not towards instructions of the
+ * target's processors and accelerators. What this node stored to the word before is sent first; stores
+ * elsewhere that are still dirty come later: barrier first where the order matters. The pages of this node
+ * follow. Storing to the word while an atomic of it is under way has no defined outcome.
+ *
+ * Context: blocks until the target's adapter has answered, or the request deadline has passed; a fatal
+ * signal ends the wait.
+ * Return: 0; -EREMOTEIO (the link was lost, and it may have been done; it is not repeated), -EIO (it was
+ * not done), -EOPNOTSUPP (an adapter on either side has no atomics), -ERANGE, -EBADF (attached with
+ * SMC_ATTACH_READONLY), -EINVAL (also: it is at no multiple of 8 in the target's memory), -ENOMEM.
+ */
+SMC_API int smc_fetch_add(smc_region *region, uint64_t offset, uint64_t addend, uint64_t *old);
+
+/**
+ * smc_compare_swap - replace 8 bytes at the target if they are as expected, as one step
+ * @region: from smc_attach().
+ * @offset: a multiple of 8.
+ * @expected: what has to be there.
+ * @desired: what then takes its place.
+ * @old: receives what was there before, unless NULL: @expected, if it was replaced.
+ *
+ * Context: as smc_fetch_add().
+ * Return: 0, whether it was replaced or not; else as smc_fetch_add().
+ */
+SMC_API int smc_compare_swap(smc_region *region, uint64_t offset, uint64_t expected, uint64_t desired,
+			     uint64_t *old);
+
+/* Until when smc_wait() waits; both sides masked, unsigned. */
+enum smc_wait_until {
+	SMC_WAIT_CHANGED,	/* it is not value */
+	SMC_WAIT_EQUAL,		/* it is value */
+	SMC_WAIT_AT_LEAST,	/* it is value or more */
+};
+
+/**
+ * struct smc_wait_opts - what to wait for
+ * @size: sizeof(struct smc_wait_opts) of the caller.
+ * @value: what the word is compared to.
+ * @mask: bits that count; 0: all.
+ * @until: enum smc_wait_until.
+ * @bytes: of the word, 4 or 8; 0: 8.
+ * @timeout_ms: up to SMC_TIMEOUT_MS_MAX; 0 means SMC_TIMEOUT_MS_DEFAULT. There is no "for ever".
+ * @reserved: 0.
+ */
+struct smc_wait_opts {
+	size_t   size;
+	uint64_t value;
+	uint64_t mask;
+	uint32_t until;
+	uint32_t bytes;
+	uint32_t timeout_ms;
+	uint32_t reserved;
+};
+
+/**
+ * smc_wait - sleep until a word of the target's memory is as wanted
+ * @region: from smc_attach(), also with SMC_ATTACH_READONLY.
+ * @offset: of the word, a multiple of its size.
+ * @opts: what to wait for.
+ * @seen: receives the word as it was last, also with -ETIMEDOUT, unless NULL.
+ *
+ * Looks at the target's memory itself, past the pages of this node, with pauses between looks that grow
+ * to 1 ms at most; neither a processor nor the link is kept busy. The word's page here follows if it is
+ * clean. What the flag announces is to be acquired: smc_wait(), smc_acquire(), loads.
+ *
+ * While the link is down it goes on looking until the time is up.
+ *
+ * Context: sleeps, for @opts->timeout_ms and one look at most; any signal that is handled ends it.
+ * Return: 0; -ETIMEDOUT; -EIO (the link is down still when the time is up, or the region is gone), -EINTR,
+ * -ERANGE, -EINVAL (also: @opts->value or @opts->mask has bits that a word of 4 bytes has not), -E2BIG, -EOPNOTSUPP (the module is older than this library), -ENOMEM.
+ */
+SMC_API int smc_wait(smc_region *region, uint64_t offset, const struct smc_wait_opts *opts,
+		     uint64_t *seen);
+
+/* Pieces of one attached region, given out and taken back. Opaque; owned by the caller. */
+typedef struct smc_pool smc_pool;
+
+#define SMC_POOL_ALIGN		64		/* the least alignment of pieces, bytes */
+#define SMC_POOL_ALIGN_MAX	(1 << 20)
+
+/**
+ * smc_pool_create - give out pieces of a part of a region
+ * @region: from smc_attach(); must outlive what the pieces are used for.
+ * @offset: first byte.
+ * @length: bytes; 0: to the end of the attached range.
+ * @alignment: of the pieces in the region, which also have whole multiples of it; a power of two from
+ *	SMC_POOL_ALIGN to SMC_POOL_ALIGN_MAX bytes; 0: SMC_POOL_ALIGN.
+ * @out: receives the pool; untouched on failure.
+ *
+ * The memory is attached and registered once, for all pieces there ever will be. Who holds what is known to
+ * this process alone: neither other programs nor the target look at these books, and a child after fork()
+ * has books of its own.
+ *
+ * Where the other side writes to some pieces while this node writes to others, no two of them may share
+ * what is sent as one: give the region's merge_unit (smcctl get) as the alignment, and the page size in a
+ * region with exclusive writers.
+ *
+ * Context: any thread; does not touch the region.
+ * Return: 0; -ERANGE, -ENOBUFS (no piece fits), -EINVAL, -ENOMEM.
+ */
+SMC_API int smc_pool_create(smc_region *region, uint64_t offset, uint64_t length, size_t alignment,
+			    smc_pool **out);
+
+/**
+ * smc_pool_alloc - take a piece
+ * @pool: from smc_pool_create().
+ * @bytes: at least 1.
+ * @offset: receives its first byte, relative to smc_addr(), aligned as the pool says.
+ *
+ * Its content is whatever the region holds there.
+ *
+ * Context: any thread; does not touch the region.
+ * Return: 0; -ENOBUFS (no free run is that long), -EINVAL, -ENOMEM.
+ */
+SMC_API int smc_pool_alloc(smc_pool *pool, size_t bytes, uint64_t *offset);
+
+/**
+ * smc_pool_free - give a piece back
+ * @pool: from smc_pool_create().
+ * @offset: from smc_pool_alloc().
+ *
+ * Context: any thread; does not touch the region.
+ * Return: 0; -EINVAL (no piece that is given out begins there).
+ */
+SMC_API int smc_pool_free(smc_pool *pool, uint64_t offset);
+
+/**
+ * smc_pool_destroy - forget the books; the region stays as it is
+ * @pool: from smc_pool_create(), or NULL. Must be the last call on it.
+ */
+SMC_API void smc_pool_destroy(smc_pool *pool);
 
 /**
  * smc_status - ask the kernel for the region's state

@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include <smc/smc.h>
@@ -49,6 +50,14 @@ struct AttachOptions {
     Access access = Access::read_write;
     std::uint64_t offset = 0;     // bytes, a multiple of the page size
     std::uint64_t length = 0;     // bytes; 0: to the region's end
+    std::uint32_t timeout_ms = 0; // 0: SMC_TIMEOUT_MS_DEFAULT
+};
+
+struct WaitOptions {
+    smc_wait_until until = SMC_WAIT_CHANGED;
+    std::uint64_t value = 0;
+    std::uint64_t mask = 0;       // 0: all bits
+    std::uint32_t bytes = 8;      // of the word, 4 or 8
     std::uint32_t timeout_ms = 0; // 0: SMC_TIMEOUT_MS_DEFAULT
 };
 
@@ -146,6 +155,75 @@ public:
         ec = code(::smc_load(handle_, offset, into.data(), into.size()));
     }
 
+    // The range, then the flag: an unsigned integer of 4 or 8 bytes.
+    template <class Flag>
+    void publish(std::uint64_t offset, std::uint64_t length, std::uint64_t flag_offset, Flag value)
+    {
+        std::error_code ec;
+        publish(offset, length, flag_offset, value, ec);
+        throw_if(ec, "smc_publish");
+    }
+    template <class Flag>
+    void publish(std::uint64_t offset, std::uint64_t length, std::uint64_t flag_offset, Flag value,
+                 std::error_code& ec) noexcept
+    {
+        static_assert(std::is_unsigned_v<Flag> && (sizeof(Flag) == 4 || sizeof(Flag) == 8));
+        ec = code(::smc_publish(handle_, offset, length, flag_offset, value, sizeof(Flag)));
+    }
+
+    // Return: what was there before.
+    std::uint64_t fetch_add(std::uint64_t offset, std::uint64_t addend)
+    {
+        std::error_code ec;
+        const std::uint64_t old = fetch_add(offset, addend, ec);
+        throw_if(ec, "smc_fetch_add");
+        return old;
+    }
+    std::uint64_t fetch_add(std::uint64_t offset, std::uint64_t addend,
+                            std::error_code& ec) noexcept
+    {
+        std::uint64_t old = 0;
+        ec = code(::smc_fetch_add(handle_, offset, addend, &old));
+        return old;
+    }
+    std::uint64_t compare_swap(std::uint64_t offset, std::uint64_t expected, std::uint64_t desired)
+    {
+        std::error_code ec;
+        const std::uint64_t old = compare_swap(offset, expected, desired, ec);
+        throw_if(ec, "smc_compare_swap");
+        return old;
+    }
+    std::uint64_t compare_swap(std::uint64_t offset, std::uint64_t expected, std::uint64_t desired,
+                               std::error_code& ec) noexcept
+    {
+        std::uint64_t old = 0;
+        ec = code(::smc_compare_swap(handle_, offset, expected, desired, &old));
+        return old;
+    }
+
+    // Return: the word as it was last; with std::errc::timed_out, too.
+    std::uint64_t wait(std::uint64_t offset, const WaitOptions& options) const
+    {
+        std::error_code ec;
+        const std::uint64_t seen = wait(offset, options, ec);
+        throw_if(ec, "smc_wait");
+        return seen;
+    }
+    std::uint64_t wait(std::uint64_t offset, const WaitOptions& options,
+                       std::error_code& ec) const noexcept
+    {
+        smc_wait_opts opts{};
+        opts.size = sizeof(opts);
+        opts.value = options.value;
+        opts.mask = options.mask;
+        opts.until = options.until;
+        opts.bytes = options.bytes;
+        opts.timeout_ms = options.timeout_ms;
+        std::uint64_t seen = 0;
+        ec = code(::smc_wait(handle_, offset, &opts, &seen));
+        return seen;
+    }
+
     [[nodiscard]] smc_status_info status() const
     {
         std::error_code ec;
@@ -180,6 +258,72 @@ private:
     }
 
     smc_region* handle_ = nullptr;
+
+    friend class Pool;
+};
+
+// Pieces of a region, which must outlive them. Movable, not copyable.
+class Pool {
+public:
+    Pool() noexcept = default;
+    // length 0: to the end of the attached range; alignment 0: SMC_POOL_ALIGN.
+    [[nodiscard]] static Pool create(Region& region, std::uint64_t offset, std::uint64_t length,
+                                     std::size_t alignment)
+    {
+        std::error_code ec;
+        Pool pool = create(region, offset, length, alignment, ec);
+        Region::throw_if(ec, "smc_pool_create");
+        return pool;
+    }
+    [[nodiscard]] static Pool create(Region& region, std::uint64_t offset, std::uint64_t length,
+                                     std::size_t alignment, std::error_code& ec) noexcept
+    {
+        Pool pool;
+        ec = Region::code(
+            ::smc_pool_create(region.handle(), offset, length, alignment, &pool.handle_));
+        return pool;
+    }
+    Pool(Pool&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    Pool& operator=(Pool&& other) noexcept
+    {
+        if (this != &other) {
+            ::smc_pool_destroy(handle_);
+            handle_ = std::exchange(other.handle_, nullptr);
+        }
+        return *this;
+    }
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+    ~Pool() { ::smc_pool_destroy(handle_); }
+
+    explicit operator bool() const noexcept { return handle_ != nullptr; }
+    [[nodiscard]] smc_pool* handle() const noexcept { return handle_; }
+
+    // Return: the offset of the piece in the region.
+    [[nodiscard]] std::uint64_t alloc(std::size_t bytes)
+    {
+        std::error_code ec;
+        const std::uint64_t offset = alloc(bytes, ec);
+        Region::throw_if(ec, "smc_pool_alloc");
+        return offset;
+    }
+    [[nodiscard]] std::uint64_t alloc(std::size_t bytes, std::error_code& ec) noexcept
+    {
+        std::uint64_t offset = 0;
+        ec = Region::code(::smc_pool_alloc(handle_, bytes, &offset));
+        return offset;
+    }
+    void free(std::uint64_t offset)
+    {
+        Region::throw_if(Region::code(::smc_pool_free(handle_, offset)), "smc_pool_free");
+    }
+    void free(std::uint64_t offset, std::error_code& ec) noexcept
+    {
+        ec = Region::code(::smc_pool_free(handle_, offset));
+    }
+
+private:
+    smc_pool* handle_ = nullptr;
 };
 
 } // namespace smc

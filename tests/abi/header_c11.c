@@ -13,6 +13,8 @@ _Static_assert(offsetof(struct smc_attach_opts, timeout_ms) == 28, "smc_attach_o
 _Static_assert(sizeof(struct smc_status_info) == 336, "smc_status_info grew: only append");
 _Static_assert(offsetof(struct smc_status_info, oldest_ms) == 72, "smc_status_info moved");
 _Static_assert(offsetof(struct smc_status_info, name) == 144, "smc_status_info moved");
+_Static_assert(sizeof(struct smc_wait_opts) == 40, "smc_wait_opts grew: only append");
+_Static_assert(offsetof(struct smc_wait_opts, reserved) == 36, "smc_wait_opts moved");
 #endif
 
 #define CHECK(condition)                                                              \
@@ -29,6 +31,8 @@ int main(void)
 	struct smc_status_info info = {.size = sizeof(info)};
 	smc_region *const untouched = (smc_region *)&opts;
 	smc_region *region = untouched;
+	struct smc_wait_opts wait = {.size = sizeof(wait)};
+	smc_pool *pool = NULL;
 	char byte = 0;
 
 	CHECK(smc_attach(NULL, NULL, &region) == -EINVAL);
@@ -44,6 +48,12 @@ int main(void)
 	CHECK(smc_acquire(NULL, 0, 0) == -EINVAL);
 	CHECK(smc_store(NULL, 0, &byte, 1) == -EINVAL && smc_load(NULL, 0, &byte, 1) == -EINVAL);
 	CHECK(smc_status(NULL, &info) == -EINVAL);
+	CHECK(smc_publish(NULL, 0, 0, 0, 0, 8) == -EINVAL);
+	CHECK(smc_fetch_add(NULL, 0, 1, NULL) == -EINVAL);
+	CHECK(smc_compare_swap(NULL, 0, 1, 2, NULL) == -EINVAL);
+	CHECK(smc_wait(NULL, 0, &wait, NULL) == -EINVAL);
+	CHECK(smc_pool_create(NULL, 0, 0, 0, &pool) == -EINVAL && pool == NULL);
+	smc_pool_destroy(NULL);
 	CHECK(smc_detach(NULL) == 0);
 	CHECK(strcmp(smc_strerror(-EBUSY), smc_strerror(EBUSY)) == 0);
 	return 0;

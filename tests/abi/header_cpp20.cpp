@@ -42,6 +42,12 @@ int main()
     CHECK(ec == std::errc::invalid_argument);
     (void)region.status(ec);
     CHECK(ec == std::errc::invalid_argument);
+    region.publish(0, 0, 0, std::uint64_t{1}, ec);
+    CHECK(ec == std::errc::invalid_argument);
+    CHECK(region.fetch_add(0, 1, ec) == 0 && ec == std::errc::invalid_argument);
+    CHECK(region.wait(0, {}, ec) == 0 && ec == std::errc::invalid_argument);
+    smc::Pool pool;
+    CHECK(pool.alloc(1, ec) == 0 && ec == std::errc::invalid_argument);
     smc::Region moved = std::move(region);
     moved.detach(); // of nothing: no error
     return 0;

@@ -87,10 +87,15 @@ on_the_client() {
 }
 
 flush_acquire_and_stats() {
+	local ahead
 	if [ "$NODE" = client ]; then
 		check smcctl set target:r flush_after_ms=3600000
 		# Nor shall the kernel's own flusher send what the flush is to send.
 		echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+		# Nor is anything read ahead: the map of pages is exact.
+		for ahead in /sys/class/bdi/smcfs-*/read_ahead_kb; do
+			echo 0 >"$ahead"
+		done
 		probe_open a
 		p a "open rw /smc/target/r"
 		p a "map rw shared 0 0"
@@ -99,10 +104,24 @@ flush_acquire_and_stats() {
 		json '["processes"][0]["command"]' probe ps
 		json '["processes"][0]["dirty_bytes"]' 8192 ps
 		check smcctl ps
+		runs_are 0+8192=dirty
 		check smcctl flush target:r
 		json '["regions"][0]["dirty_bytes"]' 0 stats
+		runs_are 0+8192=clean
+		# Its open alone would drop what is clean.
+		check smcctl set target:r cto=off
 		check smcctl acquire target:r --offset 0 --length 4096
+		runs_are 4096+4096=clean
+		check smcctl set target:r cto=on
 		p a "expect 0 8192 5"
+		p a "load 81920 1"
+		p a "store 16384 1 9"
+		runs_are 0+8192=clean 16384+4096=dirty 81920+4096=clean
+		smcctl inspect target:r >/tmp/map
+		cat /tmp/map
+		check grep -q -e '--\.\.#\.' /tmp/map
+		check grep -q 'one character is 4K' /tmp/map
+		check smcctl flush target:r
 		check smcctl stats target:r
 		check_equal "lines of JSON" \
 			"$(smcctl -j stats --watch --interval 0.5 --count 2 | grep -c per_second)" 2
@@ -114,6 +133,24 @@ flush_acquire_and_stats() {
 	fi
 	barrier ended
 	on target probe_script "open r /dev/shm/r" "pexpect 0 8192 5"
+}
+
+# runs_are OFFSET+LENGTH=STATE...: of target:r, and no other page is here.
+runs_are() {
+	smcctl -j inspect target:r >/tmp/runs
+	check /usr/bin/python3 - "$@" <<-'PY'
+		import json, re, sys
+		runs = json.load(open("/tmp/runs"))["runs"]
+		pages = {at: run["state"] for run in runs
+		         for at in range(run["offset"], run["offset"] + run["length"], 4096)}
+		for wanted in sys.argv[1:]:
+		    offset, length, state = re.fullmatch(r"(\d+)\+(\d+)=(.*)", wanted).groups()
+		    for at in range(int(offset), int(offset) + int(length), 4096):
+		        if pages.pop(at, "absent") != state:
+		            sys.exit(f"page at {at} is not {state}: {runs}")
+		if pages:
+		    sys.exit(f"pages at {sorted(pages)} are here, too: {runs}")
+	PY
 }
 
 ping_measures() {

@@ -9,6 +9,7 @@
 
 #include "cli.hpp"
 #include "core/merge_unit.hpp"
+#include "core/region_params.hpp"
 #include "units.hpp"
 
 namespace smc::ctl {
@@ -30,15 +31,14 @@ struct ExportArgs {
     std::string writers = "merge";
     uint32_t merge_unit = SMCFS_MERGE_UNIT;
     bool readonly = false;
+    Json hints = Json::object();
 };
 
 Result<int> do_export(const Context& context, const ExportArgs& args)
 {
-    Json request = {{"name", args.name},
-                    {"mode", args.mode},
-                    {"writers", args.writers},
-                    {"merge_unit", args.merge_unit},
-                    {"readonly", args.readonly}};
+    Json request = {{"name", args.name},         {"mode", args.mode},
+                    {"writers", args.writers},   {"merge_unit", args.merge_unit},
+                    {"readonly", args.readonly}, {"hints", args.hints}};
     if (args.file.empty()) {
         request["host"] = args.host_bytes;
         request["hugepages"] = args.hugepages;
@@ -101,6 +101,28 @@ std::string merge_unit_check(const std::string& text)
                                            : "must be a power of two from 4 to 4096";
 }
 
+// Parameters that nodes which attach the region start with.
+void add_hints(CLI::App& verb, Json& hints)
+{
+    verb.add_option_function<std::string>(
+            "--sync-mode", [&hints](const std::string& mode) { hints["mode"] = mode; },
+            "Hint: when changes are sent without being asked")
+        ->check(CLI::IsMember({"lazy", "push", "eager"}));
+    const auto number = [&](const char* option, const char* key, uint32_t min, uint32_t max,
+                            const char* help) {
+        verb.add_option_function<uint32_t>(
+                option, [&hints, key](const uint32_t& value) { hints[key] = value; }, help)
+            ->check(CLI::Range(min, max))
+            ->type_name("N");
+    };
+    number("--flush-after-ms", "flush_after_ms", 1, kFlushAfterMsMax,
+           "Hint: changes are sent after so long");
+    number("--push-delay-us", "push_delay_us", 0, SMCFS_PUSH_DELAY_US_MAX,
+           "Hint: the same, for --sync-mode push");
+    number("--max-stale-us", "max_stale_us", 0, SMCFS_MAX_STALE_US_MAX,
+           "Hint: unchanged pages are dropped so often; 0: never");
+}
+
 } // namespace
 
 void add_exports(CLI::App& app, Context& context)
@@ -131,6 +153,7 @@ void add_exports(CLI::App& app, Context& context)
                      "Bytes that merge sends together: a power of two, 4 to 4096")
         ->check(merge_unit_check)
         ->capture_default_str();
+    add_hints(*verb, args->hints);
     verb->parse_complete_callback([host, file, args] {
         if (host->count() + file->count() == 0)
             throw CLI::RequiredError("one of --host and --file");

@@ -8,16 +8,16 @@
 
 #include "cli.hpp"
 #include "core/merge_unit.hpp"
+#include "core/region_params.hpp"
 #include "model.hpp"
 #include "units.hpp"
 
 namespace smc::ctl {
 namespace {
 
-constexpr uint64_t kFlushAfterMsMax = 3600000;
-
 struct Param {
-    const char* key; // in the region's model, and on the command line
+    const char* key;   // on the command line
+    const char* field; // in the region's model
     // Of what can be set, where the kernel says the value is from; null: it comes with the export.
     uint32_t client::RegionInfo::*origin;
 
@@ -28,16 +28,19 @@ const std::vector<Param>& params()
 {
     using client::RegionInfo;
     static const std::vector<Param> list = {
-        {"cto", &RegionInfo::cto_origin},
-        {"flush_after_ms", &RegionInfo::flush_after_origin},
-        {"generation", nullptr},
-        {"gid", nullptr},
-        {"merge_unit", &RegionInfo::merge_unit_origin},
-        {"mode", nullptr},
-        {"readonly", nullptr},
-        {"size", nullptr},
-        {"uid", nullptr},
-        {"writers", &RegionInfo::writers_origin},
+        {"cto", "cto", &RegionInfo::cto_origin},
+        {"flush_after_ms", "flush_after_ms", &RegionInfo::flush_after_origin},
+        {"generation", "generation", nullptr},
+        {"gid", "gid", nullptr},
+        {"max_stale_us", "max_stale_us", &RegionInfo::max_stale_origin},
+        {"merge_unit", "merge_unit", &RegionInfo::merge_unit_origin},
+        {"mode", "sync_mode", &RegionInfo::sync_mode_origin},
+        {"permissions", "mode", nullptr},
+        {"push_delay_us", "push_delay_us", &RegionInfo::push_delay_origin},
+        {"readonly", "readonly", nullptr},
+        {"size", "size", nullptr},
+        {"uid", "uid", nullptr},
+        {"writers", "writers", &RegionInfo::writers_origin},
     };
     return list;
 }
@@ -94,20 +97,20 @@ Result<int> get(const Context& context, const GetArgs& args)
     Json model = to_json(region);
     Json rows = Json::array();
     for (const Param& param : params()) {
-        if (!model[param.key].is_null() && (args.key.empty() || args.key == param.key))
-            rows.push_back(row_of(param, model[param.key], region));
+        if (!model[param.field].is_null() && (args.key.empty() || args.key == param.key))
+            rows.push_back(row_of(param, model[param.field], region));
     }
     if (rows.empty())
         return fail(ENOENT, "this version of the module does not report " + args.key);
     Output out = context.output();
     out.model({{"node", region.node}, {"name", region.name}, {"params", rows}});
-    if (args.key == "mode") // octal, as it is written
+    if (args.key == "permissions") // octal, as it is written
         out.line(cell(rows[0], {"value", "", As::octal}));
     else if (!args.key.empty())
         out.line(cell(rows[0], {"value", ""}));
     else {
         for (Json& row : rows) {
-            if (row["key"] == "mode")
+            if (row["key"] == "permissions")
                 row["value"] = cell(row, {"value", "", As::octal});
         }
         out.table(
@@ -115,6 +118,17 @@ Result<int> get(const Context& context, const GetArgs& args)
             {{"key", "KEY"}, {"value", "VALUE"}, {"origin", "ORIGIN"}, {"settable", "CAN BE SET"}});
     }
     return 0;
+}
+
+// A number as the kernel takes it.
+Result<uint32_t> parse_number(const std::string& key, const std::string& value, uint32_t min,
+                              uint32_t max)
+{
+    const auto number = parse_count(value, max);
+    if (!number || *number < min)
+        return fail(EINVAL,
+                    key + " must be from " + std::to_string(min) + " to " + std::to_string(max));
+    return static_cast<uint32_t>(*number);
 }
 
 Result<void> apply(client::RegionSettings& settings, const std::string& assignment)
@@ -127,11 +141,16 @@ Result<void> apply(client::RegionSettings& settings, const std::string& assignme
     if (key == "cto") {
         settings.cto = SMC_TRY(parse_switch(value));
     } else if (key == "flush_after_ms") {
-        uint64_t ms = SMC_TRY(parse_count(value, kFlushAfterMsMax));
-        if (ms == 0)
-            return fail(EINVAL,
-                        "flush_after_ms must be from 1 to " + std::to_string(kFlushAfterMsMax));
-        settings.flush_after_ms = static_cast<uint32_t>(ms);
+        settings.flush_after_ms = SMC_TRY(parse_number(key, value, 1, kFlushAfterMsMax));
+    } else if (key == "mode") {
+        settings.sync_mode = parse_sync_mode(value);
+        if (!settings.sync_mode)
+            return fail(EINVAL, "mode must be lazy, push or eager");
+    } else if (key == "push_delay_us") {
+        settings.push_delay_us = SMC_TRY(parse_number(key, value, 0, SMCFS_PUSH_DELAY_US_MAX));
+    } else if (key == "max_stale_us") {
+        settings.max_stale_us =
+            SMC_TRY(parse_number(key, value == "off" ? "0" : value, 0, SMCFS_MAX_STALE_US_MAX));
     } else if (key == "merge_unit") {
         uint64_t unit = SMC_TRY(parse_count(value, SMCFS_MERGE_UNIT_MAX));
         if (!merge_unit_valid(unit))
@@ -145,6 +164,27 @@ Result<void> apply(client::RegionSettings& settings, const std::string& assignme
         return fail(EINVAL, "\"" + key + "\" cannot be set: the keys are " + known_keys(true));
     }
     return {};
+}
+
+// As smcctl get shows them.
+Json changes(const client::RegionSettings& settings)
+{
+    Json changed = Json::object();
+    if (settings.cto)
+        changed["cto"] = *settings.cto;
+    if (settings.flush_after_ms)
+        changed["flush_after_ms"] = *settings.flush_after_ms;
+    if (settings.merge_unit)
+        changed["merge_unit"] = *settings.merge_unit;
+    if (settings.writers)
+        changed["writers"] = client::writers_name(*settings.writers);
+    if (settings.sync_mode)
+        changed["mode"] = sync_mode_name(*settings.sync_mode);
+    if (settings.push_delay_us)
+        changed["push_delay_us"] = *settings.push_delay_us;
+    if (settings.max_stale_us)
+        changed["max_stale_us"] = *settings.max_stale_us;
+    return changed;
 }
 
 // Usage errors, all found before anything is changed.
@@ -172,21 +212,19 @@ Result<int> set(const Context& context, const SetArgs& args)
     auto kernel = SMC_TRY(client::Kernel::open());
     auto region = SMC_TRY(Context::attached(kernel, args.region));
     SMC_TRY(kernel.set(region.id, settings));
-    Json changed = Json::object();
-    if (settings.cto)
-        changed["cto"] = *settings.cto;
-    if (settings.flush_after_ms)
-        changed["flush_after_ms"] = *settings.flush_after_ms;
-    if (settings.merge_unit)
-        changed["merge_unit"] = *settings.merge_unit;
-    if (settings.writers)
-        changed["writers"] = client::writers_name(*settings.writers);
+    const Json changed = changes(settings);
     Output out = context.output();
     out.model({{"node", region.node}, {"name", region.name}, {"set", changed}});
     out.record(changed, {{"cto", "cto"},
                          {"flush_after_ms", "flush_after_ms"},
                          {"merge_unit", "merge_unit"},
-                         {"writers", "writers"}});
+                         {"writers", "writers"},
+                         {"mode", "mode"},
+                         {"push_delay_us", "push_delay_us"},
+                         {"max_stale_us", "max_stale_us"}});
+    if (settings.sync_mode == SMCFS_SYNC_EAGER)
+        out.line("stores through mappings are sent as soon as can be, but not waited for: "
+                 "msync(2) is what waits");
     return 0;
 }
 

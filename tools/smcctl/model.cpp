@@ -3,6 +3,7 @@
 //
 #include "model.hpp"
 
+#include "core/region_params.hpp"
 #include "units.hpp"
 
 namespace smc::ctl {
@@ -15,6 +16,12 @@ Json text_or_null(const std::string& text)
 Json id_or_null(uint64_t id)
 {
     return id == 0 ? Json() : Json(hex16(id));
+}
+
+template <class T>
+Json value_or_null(const std::optional<T>& value)
+{
+    return value ? Json(*value) : Json();
 }
 
 } // namespace
@@ -57,9 +64,12 @@ Json to_json(const client::RegionInfo& region)
         {"state", client::region_state_name(region.state)},
         {"errno", region.error},
         {"reason", text_or_null(region.reason)},
-        {"cto", region.cto ? Json(*region.cto) : Json()},
-        {"flush_after_ms", region.flush_after_ms ? Json(*region.flush_after_ms) : Json()},
-        {"merge_unit", region.merge_unit ? Json(*region.merge_unit) : Json()},
+        {"cto", value_or_null(region.cto)},
+        {"flush_after_ms", value_or_null(region.flush_after_ms)},
+        {"merge_unit", value_or_null(region.merge_unit)},
+        {"sync_mode", region.sync_mode ? Json(sync_mode_name(*region.sync_mode)) : Json()},
+        {"push_delay_us", value_or_null(region.push_delay_us)},
+        {"max_stale_us", value_or_null(region.max_stale_us)},
         {"dirty_bytes", region.dirty_bytes},
         {"writeback_bytes", region.writeback_bytes},
         {"cached_bytes", region.cached_bytes},

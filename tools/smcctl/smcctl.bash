@@ -22,7 +22,7 @@ _smcctl()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb='' word
     local verbs='status export unexport regions attach detach flush acquire get set sessions peers
-        ping ps stats events doctor'
+        ping ps stats inspect events doctor'
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         [[ " ${verbs//$'\n'/ } " == *" $word "* ]] && verb=$word && break
     done
@@ -40,14 +40,15 @@ _smcctl()
     local words=''
     case $verb in
     '') words="$verbs --json --socket --timeout --help --version" ;;
-    export) words='--host --hugepages --file --offset --length --mode --readonly --writers --merge-unit' ;;
+    export) words='--host --hugepages --file --offset --length --mode --readonly --writers --merge-unit --sync-mode --flush-after-ms --push-delay-us --max-stale-us' ;;
     unexport) words=$(_smcctl_names regions name) ;;
     attach) words='--wait' && mapfile -t COMPREPLY < <(compgen -f -- "${cur:-/smc/}") ;;
     detach) words="--force --yes $(_smcctl_regions)" ;;
     flush | acquire) words="--offset --length $(_smcctl_regions)" ;;
-    get) words="cto flush_after_ms generation gid merge_unit mode readonly size uid writers $(_smcctl_regions)" ;;
-    set) words="cto=on cto=off flush_after_ms= merge_unit= writers=merge writers=exclusive $(_smcctl_regions)" ;;
+    get) words="cto flush_after_ms generation gid max_stale_us merge_unit mode permissions push_delay_us readonly size uid writers $(_smcctl_regions)" ;;
+    set) words="cto=on cto=off flush_after_ms= max_stale_us= merge_unit= mode=lazy mode=push mode=eager push_delay_us= writers=merge writers=exclusive $(_smcctl_regions)" ;;
     ping) words="--seconds --no-rdma $(_smcctl_names peers node)" ;;
+    inspect) words=$(_smcctl_regions) ;;
     stats) words="--watch --interval --count $(_smcctl_regions)" ;;
     events) words='--follow --count --seconds' ;;
     esac

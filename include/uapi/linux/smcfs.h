@@ -11,6 +11,7 @@
 #ifndef _UAPI_LINUX_SMCFS_H
 #define _UAPI_LINUX_SMCFS_H
 
+#include <linux/ioctl.h>
 #include <linux/types.h>
 
 #define SMCFS_GENL_NAME		"smcfs"
@@ -68,10 +69,11 @@ struct smcfs_cm_private {
  *	open or mapped; -EIO when dirty pages could not be sent (nothing is lost). With FORCE dirty
  *	pages are discarded, open files turn to EIO; the reply carries DISCARDED_BYTES.
  * @SMCFS_CMD_REGION_REVOKE: REGION_ID: the memory is gone for good; as DETACH with FORCE.
- * @SMCFS_CMD_REGION_SET: REGION_ID and any of CTO, FLUSH_AFTER_MS, MERGE_UNIT, WRITERS, [ORIGIN]:
- *	change a live region, all or nothing. What has a higher origin already keeps its value,
- *	without an error. WRITERS: -EBUSY while it is open for writing or has pages that are in
- *	use; -EPERM: merge where the exporter asks for exclusive.
+ * @SMCFS_CMD_REGION_SET: REGION_ID and any of CTO, FLUSH_AFTER_MS, MERGE_UNIT, WRITERS, SYNC_MODE,
+ *	PUSH_DELAY_US, MAX_STALE_US, [ORIGIN]: change a live region, all or nothing. What has a
+ *	higher origin already keeps its value, without an error. WRITERS: -EBUSY while it is open
+ *	for writing or has pages that are in use; -EPERM: merge where the exporter asks for
+ *	exclusive.
  * @SMCFS_CMD_WRITER_RESULT: REGION_ID, ERRNO (0: granted): answer to UPCALL_WRITER.
  * @SMCFS_CMD_LIST_RESULT: COOKIE, ERRNO, NAMES: answer to UPCALL_LIST.
  *
@@ -80,6 +82,8 @@ struct smcfs_cm_private {
  * @SMCFS_CMD_PEER_GET: one message per peer name.
  * @SMCFS_CMD_SESSION_GET: one message per session.
  * @SMCFS_CMD_REGION_GET: one message per region; with REGION_ID only that one.
+ * @SMCFS_CMD_PAGES_GET: (needs CAP_NET_ADMIN) REGION_ID: runs of pages that are here, rising, in
+ *	PAGES of any number of messages. Pages change while they are listed.
  *
  * Upcalls, unicast to the daemon:
  * @SMCFS_CMD_UPCALL_BIND: NODE, NAME: answer with REGION_ATTACH or BIND_FAIL.
@@ -115,6 +119,7 @@ enum smcfs_cmd {
 	SMCFS_CMD_UPCALL_WRITER_RELEASE,
 	SMCFS_CMD_EVENT_SESSION,
 	SMCFS_CMD_EVENT_REGION,
+	SMCFS_CMD_PAGES_GET,
 	/* private: */
 	__SMCFS_CMD_MAX,
 };
@@ -168,6 +173,13 @@ enum smcfs_attr {
 	SMCFS_A_MERGE_UNIT,		/* u32, bytes: a power of two, 4..4096 */
 	SMCFS_A_MERGE_UNIT_ORIGIN,	/* u8, enum smcfs_origin */
 	SMCFS_A_WRITERS_ORIGIN,		/* u8, enum smcfs_origin */
+	SMCFS_A_SYNC_MODE,		/* u32, enum smcfs_sync */
+	SMCFS_A_PUSH_DELAY_US,		/* u32, 0..SMCFS_PUSH_DELAY_US_MAX */
+	SMCFS_A_MAX_STALE_US,		/* u32, 0 (off)..SMCFS_MAX_STALE_US_MAX */
+	SMCFS_A_SYNC_MODE_ORIGIN,	/* u8, enum smcfs_origin */
+	SMCFS_A_PUSH_DELAY_ORIGIN,	/* u8, enum smcfs_origin */
+	SMCFS_A_MAX_STALE_ORIGIN,	/* u8, enum smcfs_origin */
+	SMCFS_A_PAGES,			/* binary: array of struct smcfs_page_run */
 	__SMCFS_A_MAX,
 };
 #define SMCFS_A_MAX (__SMCFS_A_MAX - 1)
@@ -181,6 +193,24 @@ struct smcfs_extent {
 	__u32	rkey_bulk;		/* valid on the bulk QP only */
 };
 
+enum smcfs_page_state {
+	SMCFS_PAGE_STATE_UNSPEC,
+	SMCFS_PAGE_ABSENT,		/* in no run */
+	SMCFS_PAGE_FETCHING,
+	SMCFS_PAGE_CLEAN,
+	SMCFS_PAGE_DIRTY,		/* has to be sent */
+	SMCFS_PAGE_INFLIGHT,		/* sent, not acknowledged */
+	__SMCFS_PAGE_STATE_MAX,
+};
+#define SMCFS_PAGE_STATE_MAX (__SMCFS_PAGE_STATE_MAX - 1)
+
+/* Pages of 4 KiB in one state. */
+struct smcfs_page_run {
+	__aligned_u64 first;		/* index in the region */
+	__u32	pages;
+	__u32	state;			/* enum smcfs_page_state */
+};
+
 enum smcfs_writers {
 	SMCFS_WRITERS_UNSPEC,
 	SMCFS_WRITERS_EXCLUSIVE,	/* one writing session, whole pages */
@@ -189,7 +219,23 @@ enum smcfs_writers {
 };
 #define SMCFS_WRITERS_MAX (__SMCFS_WRITERS_MAX - 1)
 
+/* When stores leave without a barrier. */
+enum smcfs_sync {
+	SMCFS_SYNC_UNSPEC,
+	SMCFS_SYNC_LAZY,		/* FLUSH_AFTER_MS after a page became dirty */
+	SMCFS_SYNC_PUSH,		/* PUSH_DELAY_US after */
+	SMCFS_SYNC_EAGER,		/* write(2) waits for the acknowledgment */
+	__SMCFS_SYNC_MAX,
+};
+#define SMCFS_SYNC_MAX (__SMCFS_SYNC_MAX - 1)
+
+#define SMCFS_PUSH_DELAY_US	20	/* the default */
+#define SMCFS_PUSH_DELAY_US_MAX	1000000
+#define SMCFS_MAX_STALE_US_MAX	3600000000U
+
 #define SMCFS_RF_READONLY	0x1	/* nobody here may write, root included (EROFS) */
+#define SMCFS_RF_ATOMICS	0x2	/* the target's device and the read keys allow atomics */
+#define SMCFS_RF_ALL		(SMCFS_RF_READONLY | SMCFS_RF_ATOMICS)
 #define SMCFS_DETACH_FORCE	0x1
 
 enum smcfs_session_state {
@@ -245,8 +291,93 @@ enum smcfs_stat {
 	SMCFS_STAT_ERRORS,		/* requests that failed */
 	SMCFS_STAT_DISCARDED_BYTES,
 	SMCFS_STAT_DIRECT_BYTES,	/* by O_DIRECT, both ways */
+	SMCFS_STAT_PUBLISHES,		/* flags that were acknowledged */
+	SMCFS_STAT_ATOMICS,
 	__SMCFS_STAT_MAX,
 };
 #define SMCFS_STAT_MAX (__SMCFS_STAT_MAX - 1)
+
+/*
+ * ioctls on an open file of a region. Offsets are bytes from the region's beginning. All wait for
+ * the target, killably, and are ended by the session's request timeout; WAIT by its own, and while
+ * it pauses by any signal. Fields named "flags" must be 0.
+ *
+ * A word is 4 or 8 bytes at a multiple of its size. Errors of all: EINVAL: a size, an alignment, an
+ * unknown flag or operation; ERANGE: past the region's end; EIO: not done (no live session, the
+ * region is dead, what had to be sent before was not, or the target refused); EINTR: killed, or, of
+ * WAIT, a signal; EFAULT: of ATOMIC and WAIT it may have been done.
+ *
+ * EREMOTEIO of PUBLISH and ATOMIC: the request went out and the session was lost before it was
+ * acknowledged. Nobody knows whether it was done; it is done at most once, since it is never sent
+ * again. The shadow page keeps the old value; after the session is back an acquire shows what
+ * holds.
+ *
+ * @SMCFS_IOC_PUBLISH: (file open for writing) sends what is dirty in [offset, offset + length), as
+ *	fsync does, then writes the flag at the target: who sees the flag there sees the range as
+ *	it was at the call, or later. The flag is sent even if the shadow holds its value already.
+ *	The shadow page of the flag follows; the flag's page does not become dirty.
+ * @SMCFS_IOC_ATOMIC: (file open for writing) changes 8 bytes at the target by its device, as one
+ *	step for all atomics that go through that device, of whatever node. Neither CPUs nor
+ *	accelerators of the target are held off unless the device says so. What was stored to the
+ *	word here before is sent first; stores elsewhere that are still dirty come later: flush
+ *	first where that matters. A store to the word while an atomic of it is on its way has no
+ *	defined outcome. The shadow page follows. EOPNOTSUPP: a device on either side has no
+ *	atomics.
+ * @SMCFS_IOC_WAIT: looks at a word in the target's memory, with pauses of up to 1 ms between
+ *	looks, until (word & mask) compares to (value & mask) as asked; sleeps meanwhile.
+ *	ETIMEDOUT: it did not. "seen" is the word as it was last. Other shadow pages stay as they
+ *	are: acquire them.
+ */
+struct smcfs_ioc_publish {
+	__aligned_u64 offset;
+	__aligned_u64 length;		/* 0: nothing but the flag */
+	__aligned_u64 flag_offset;
+	__aligned_u64 value;
+	__u32	size;			/* of the flag */
+	__u32	flags;
+};
+
+enum smcfs_atomic {
+	SMCFS_ATOMIC_UNSPEC,
+	SMCFS_ATOMIC_FETCH_ADD,		/* += operand, modulo 2^64 */
+	SMCFS_ATOMIC_COMPARE_SWAP,	/* = operand, if it was compare */
+	__SMCFS_ATOMIC_MAX,
+};
+#define SMCFS_ATOMIC_MAX (__SMCFS_ATOMIC_MAX - 1)
+
+struct smcfs_ioc_atomic {
+	__aligned_u64 offset;
+	__aligned_u64 operand;
+	__aligned_u64 compare;
+	__aligned_u64 old;		/* out: as it was before */
+	__u32	op;			/* enum smcfs_atomic */
+	__u32	flags;
+};
+
+enum smcfs_wait_cond {
+	SMCFS_WAIT_UNSPEC,
+	SMCFS_WAIT_NE,			/* until it changed */
+	SMCFS_WAIT_EQ,
+	SMCFS_WAIT_GE,			/* unsigned */
+	__SMCFS_WAIT_MAX,
+};
+#define SMCFS_WAIT_MAX (__SMCFS_WAIT_MAX - 1)
+#define SMCFS_WAIT_TIMEOUT_MS_MAX	600000
+
+struct smcfs_ioc_wait {
+	__aligned_u64 offset;
+	__aligned_u64 value;
+	__aligned_u64 mask;		/* not 0; of a word of 4 bytes 32 bits, as value */
+	__aligned_u64 seen;		/* out, also with ETIMEDOUT */
+	__u32	size;
+	__u32	cond;			/* enum smcfs_wait_cond */
+	__u32	timeout_ms;		/* 0: one look */
+	__u32	flags;
+};
+
+#define SMCFS_IOC_MAGIC		0xd5
+#define SMCFS_IOC_PUBLISH	_IOW(SMCFS_IOC_MAGIC, 1, struct smcfs_ioc_publish)
+#define SMCFS_IOC_ATOMIC	_IOWR(SMCFS_IOC_MAGIC, 2, struct smcfs_ioc_atomic)
+#define SMCFS_IOC_WAIT		_IOWR(SMCFS_IOC_MAGIC, 3, struct smcfs_ioc_wait)
 
 #endif /* _UAPI_LINUX_SMCFS_H */

@@ -87,10 +87,15 @@ name = "weights"
 file = "/dev/shm/weights"
 offset = 4096
 length = "2M"
+sync_mode = "eager"
+max_stale_us = 0
 [[region]]
 match = "gpu*/job/*"
 cto = false
 flush_after_ms = 50
+mode = "push"
+push_delay_us = 0
+max_stale_us = 5000
 )");
     for (const auto& issue : report.issues)
         UNSCOPED_INFO(issue.where << " " << issue.what);
@@ -121,8 +126,24 @@ flush_after_ms = 50
     CHECK(file.path == "/dev/shm/weights");
     CHECK(file.length_bytes == 2U << 20);
     REQUIRE(config.regions.size() == 1);
-    CHECK(config.regions[0].cto == false);
-    CHECK(config.regions[0].flush_after_ms == 50);
+    const auto& params = config.regions[0].params;
+    CHECK(params.cto == false);
+    CHECK(params.flush_after_ms == 50);
+    CHECK(params.mode == SMCFS_SYNC_PUSH);
+    CHECK(params.push_delay_us == 0);
+    CHECK(params.max_stale_us == 5000);
+    const auto& hints = config.exports.at("weights").hints;
+    CHECK(hints.mode == SMCFS_SYNC_EAGER);
+    CHECK(hints.max_stale_us == 0);
+    CHECK_FALSE(hints.cto);
+    // The node's own rule is stronger, key by key.
+    auto merged = params;
+    merged.fill_from({.cto = true, .max_stale_us = 0});
+    CHECK(merged == params);
+    merged = hints;
+    merged.fill_from(params);
+    CHECK(merged.mode == SMCFS_SYNC_EAGER);
+    CHECK(merged.push_delay_us == 0);
 }
 
 TEST_CASE("an unknown key is named with its place and the nearest known one", "[config]")
@@ -147,6 +168,12 @@ TEST_CASE("a value out of range is named with the range", "[config]")
     CHECK(only_issue("[timeouts]\nrequest_timeout_ms = 9") ==
           "f.toml:2:22|[timeouts] request_timeout_ms: 9 is out of range: use 10 to 600000");
     CHECK_THAT(only_issue("[[export]]\nname = \"a\"\nhost = 0"), Catch::Contains("out of range"));
+    CHECK_THAT(only_issue("[[region]]\nmatch = \"*\"\nmax_stale_us = 3600000001"),
+               Catch::Contains("max_stale_us") && Catch::Contains("out of range"));
+    CHECK_THAT(only_issue("[[region]]\nmatch = \"*\"\npush_delay_us = 1000001"),
+               Catch::Contains("push_delay_us") && Catch::Contains("out of range"));
+    CHECK_THAT(only_issue("[[region]]\nmatch = \"*\"\nmode = \"often\""),
+               Catch::Contains("mode") && Catch::Contains("push"));
     CHECK_THAT(only_issue("[[export]]\nname = \"a\"\nhost = \"32T\""),
                Catch::Contains("out of range"));
     CHECK_THAT(only_issue("[[export]]\nname = \"a\"\nhost = \"1G\"\nmode = \"4755\""),

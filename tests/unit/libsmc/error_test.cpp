@@ -14,8 +14,9 @@
 TEST_CASE("every error that a region gives has a sentence of its own with a remedy", "[error]")
 {
     std::set<std::string> sentences;
-    const int errors[] = {ENOTCONN, EHOSTUNREACH, ETIMEDOUT, EBUSY,  EROFS,  ENOSPC, EPERM,
-                          EIO,      ESTALE,       ENOENT,    EISDIR, ENODEV, EACCES, ERANGE};
+    const int errors[] = {ENOTCONN,  EHOSTUNREACH, ETIMEDOUT, EBUSY,  EROFS,  ENOSPC, EPERM,
+                          EIO,       ESTALE,       ENOENT,    EISDIR, ENODEV, EACCES, ERANGE,
+                          EREMOTEIO, ENOBUFS,      EINTR,     EBADF,  EINVAL, E2BIG};
     for (int err : errors) {
         CAPTURE(err);
         std::string text = smc_strerror(-err);

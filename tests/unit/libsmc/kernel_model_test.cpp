@@ -64,6 +64,12 @@ TEST_CASE("a region's message becomes a value, counters by name", "[kernel]")
         .u8(SMCFS_A_CTO_ORIGIN, SMCFS_ORIGIN_CONFIG)
         .u32(SMCFS_A_FLUSH_AFTER_MS, 250)
         .u8(SMCFS_A_FLUSH_AFTER_ORIGIN, SMCFS_ORIGIN_SET)
+        .u32(SMCFS_A_SYNC_MODE, SMCFS_SYNC_EAGER)
+        .u8(SMCFS_A_SYNC_MODE_ORIGIN, SMCFS_ORIGIN_EXPORT)
+        .u32(SMCFS_A_PUSH_DELAY_US, 30)
+        .u8(SMCFS_A_PUSH_DELAY_ORIGIN, SMCFS_ORIGIN_CONFIG)
+        .u32(SMCFS_A_MAX_STALE_US, 5000)
+        .u8(SMCFS_A_MAX_STALE_ORIGIN, SMCFS_ORIGIN_SET)
         .u64(SMCFS_A_DIRTY_BYTES, 8192)
         .u32(SMCFS_A_OLDEST_MS, 42);
     nlattr* nest = nla_nest_start(msg.raw(), SMCFS_A_STATS);
@@ -85,9 +91,38 @@ TEST_CASE("a region's message becomes a value, counters by name", "[kernel]")
     CHECK(region->flush_after_ms == 250);
     CHECK(region->cto_origin == SMCFS_ORIGIN_CONFIG);
     CHECK(region->flush_after_origin == SMCFS_ORIGIN_SET);
+    CHECK(region->sync_mode == SMCFS_SYNC_EAGER);
+    CHECK(region->sync_mode_origin == SMCFS_ORIGIN_EXPORT);
+    CHECK(region->push_delay_us == 30);
+    CHECK(region->push_delay_origin == SMCFS_ORIGIN_CONFIG);
+    CHECK(region->max_stale_us == 5000);
+    CHECK(region->max_stale_origin == SMCFS_ORIGIN_SET);
     CHECK(region->dirty_bytes == 8192);
     CHECK(region->oldest_ms == 42);
     CHECK(region->stats == Stats{{"fetch_ops", 3}, {"flush_bytes", 4096}});
+}
+
+TEST_CASE("runs of pages are read wherever the attribute lies", "[kernel]")
+{
+    const smcfs_page_run runs[] = {{1ULL << 40, 5, SMCFS_PAGE_DIRTY}, {7, 1, 99}};
+    const std::string raw(reinterpret_cast<const char*>(runs), sizeof(runs));
+    // Before it 4 bytes more, or not: one of the two is unaligned.
+    for (const bool shifted : {false, true}) {
+        Message msg(SMCFS_CMD_PAGES_GET);
+        if (shifted)
+            msg.text(SMCFS_A_NAME, "");
+        const auto pages = parse_pages(msg.bytes(SMCFS_A_PAGES, raw).get());
+        REQUIRE(pages);
+        REQUIRE(pages->size() == 2);
+        CHECK(pages->at(0).first == 1ULL << 40);
+        CHECK(pages->at(0).pages == 5);
+        CHECK(pages->at(0).state == SMCFS_PAGE_DIRTY);
+        CHECK(pages->at(1).state == 99);
+    }
+    Message none(SMCFS_CMD_PAGES_GET);
+    CHECK(parse_pages(none.get()).error().code == EPROTO);
+    Message torn(SMCFS_CMD_PAGES_GET);
+    CHECK(parse_pages(torn.bytes(SMCFS_A_PAGES, raw.substr(1)).get()).error().code == EPROTO);
 }
 
 TEST_CASE("attributes that a later module adds are passed over", "[kernel]")

@@ -80,6 +80,13 @@ TEST_CASE("usage errors exit with 2, name the argument, and ask nobody", "[cli]"
         {"set", "gpu3:a", "merge_unit=65"},
         {"set", "gpu3:a", "writers=nobody"},
         {"set", "gpu3:a", "size=5"},
+        {"set", "gpu3:a", "mode=often"},
+        {"set", "gpu3:a", "push_delay_us=1000001"},
+        {"set", "gpu3:a", "max_stale_us=never"},
+        {"set", "gpu3:a", "max_stale_us=3600000001"},
+        {"export", "a", "--host", "1G", "--sync-mode", "often"},
+        {"export", "a", "--host", "1G", "--push-delay-us", "1000001"},
+        {"inspect"},
         {"get", "gpu3:a", "nothing"},
         {"ping", "a:b"},
         {"ping", "gpu3", "--seconds", "61"},
@@ -144,6 +151,18 @@ TEST_CASE("export sends what was asked for, in bytes and numbers", "[cli]")
     CHECK(talk.request["readonly"] == false);
     CHECK_FALSE(talk.request.contains("file"));
     CHECK(talk.ran.out.find("8a1c0f33b7e26d54") != std::string::npos);
+}
+
+TEST_CASE("an export carries the hints that were given, and no others", "[cli]")
+{
+    const Json answer = {{"generation", "8a1c0f33b7e26d54"}, {"size", 4096U}};
+    Talk none = run_answered({"export", "a", "--host", "4K"}, answer);
+    CHECK(none.request["hints"] == Json::object());
+    Talk some = run_answered({"export", "a", "--host", "4K", "--sync-mode", "push",
+                              "--push-delay-us", "0", "--max-stale-us", "5000"},
+                             answer);
+    CHECK(some.request["hints"] ==
+          Json({{"mode", "push"}, {"push_delay_us", 0}, {"max_stale_us", 5000}}));
 }
 
 TEST_CASE("a file is exported by its absolute path", "[cli]")

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "verbs/address.hpp"
@@ -98,21 +99,26 @@ Result<void> Initiator::open(const std::string& address, std::uint16_t port,
     return wait_for(RDMA_CM_EVENT_ESTABLISHED);
 }
 
-Result<void> Initiator::post(ibv_wr_opcode opcode, std::uint64_t addr, std::uint32_t rkey,
-                             std::size_t length)
+Result<void> Initiator::post(ibv_send_wr& request, std::size_t length)
 {
     ibv_sge sge{reinterpret_cast<std::uint64_t>(buffer_.data()), static_cast<std::uint32_t>(length),
                 mr_->lkey};
-    ibv_send_wr request{};
     request.sg_list = &sge;
     request.num_sge = 1;
-    request.opcode = opcode;
-    request.wr.rdma.remote_addr = addr;
-    request.wr.rdma.rkey = rkey;
     ibv_send_wr* bad = nullptr;
     if (const int error = ibv_post_send(id_->qp, &request, &bad); error != 0)
         return fail_errno(error, "ibv_post_send");
     return {};
+}
+
+Result<void> Initiator::post(ibv_wr_opcode opcode, std::uint64_t addr, std::uint32_t rkey,
+                             std::size_t length)
+{
+    ibv_send_wr request{};
+    request.opcode = opcode;
+    request.wr.rdma.remote_addr = addr;
+    request.wr.rdma.rkey = rkey;
+    return post(request, length);
 }
 
 Result<void> Initiator::finish_one()
@@ -153,6 +159,21 @@ Result<void> Initiator::write(std::uint64_t addr, std::uint32_t rkey,
     std::copy(data.begin(), data.end(), buffer_.begin());
     SMC_TRY(post(IBV_WR_RDMA_WRITE, addr, rkey, data.size()));
     return finish_one();
+}
+
+Result<std::uint64_t> Initiator::fetch_add(std::uint64_t addr, std::uint32_t rkey,
+                                           std::uint64_t addend)
+{
+    ibv_send_wr request{};
+    request.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+    request.wr.atomic.remote_addr = addr;
+    request.wr.atomic.rkey = rkey;
+    request.wr.atomic.compare_add = addend;
+    std::uint64_t old = 0;
+    SMC_TRY(post(request, sizeof(old)));
+    SMC_TRY(finish_one());
+    std::memcpy(&old, buffer_.data(), sizeof(old));
+    return old;
 }
 
 Result<void> Initiator::start_write(std::uint64_t addr, std::uint32_t rkey, std::size_t length)

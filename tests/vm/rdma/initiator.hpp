@@ -29,6 +29,8 @@ public:
     Result<std::vector<std::uint8_t>> read(std::uint64_t addr, std::uint32_t rkey,
                                            std::size_t length);
     Result<void> write(std::uint64_t addr, std::uint32_t rkey, std::span<const std::uint8_t> data);
+    // Return: what was there before.
+    Result<std::uint64_t> fetch_add(std::uint64_t addr, std::uint32_t rkey, std::uint64_t addend);
     // Posts a write of 0xdd bytes and does not wait.
     Result<void> start_write(std::uint64_t addr, std::uint32_t rkey, std::size_t length);
     Result<void> finish_one();
@@ -41,6 +43,7 @@ private:
     Result<void> wait_for(rdma_cm_event_type wanted);
     Result<void> open(const std::string& address, std::uint16_t port,
                       std::span<const std::uint8_t> data);
+    Result<void> post(ibv_send_wr& request, std::size_t length);
     Result<void> post(ibv_wr_opcode opcode, std::uint64_t addr, std::uint32_t rkey,
                       std::size_t length);
 

@@ -246,10 +246,35 @@ TEST_CASE("a read-only region is read and never written", "[keys]")
     const auto& extent = grant.extents.front();
     CHECK(node.call([](Target& target) { return target.writer_acquire(1, "r"); }).error().code ==
           EROFS);
+    CHECK_FALSE(grant.atomics);
     CHECK(client.read->read(extent.addr, extent.rkey_read, kLength));
-    CHECK(client.bulk->write(extent.addr, extent.rkey_bulk, pattern(8, 9)).error().code ==
-          kRefused);
+    SECTION("by an atomic")
+    {
+        CHECK(client.read->fetch_add(extent.addr, extent.rkey_read, 1).error().code == kRefused);
+    }
+    SECTION("by a write")
+    {
+        CHECK(client.bulk->write(extent.addr, extent.rkey_bulk, pattern(8, 9)).error().code ==
+              kRefused);
+    }
     CHECK(contents(node, "r", 8) == std::vector<std::uint8_t>(8, 0));
+}
+
+TEST_CASE("atomics are for the read key on the read QP", "[keys]")
+{
+    const bool windows = GENERATE(true, false);
+    CAPTURE(windows);
+    Node node(with_windows(windows));
+    node.export_host("r", kLength);
+    auto client = connect(node, 1);
+    const auto grant = require_grant(node, 1, "r");
+    CHECK(grant.atomics);
+    const auto& extent = grant.extents.front();
+    CHECK(client.read->fetch_add(extent.addr + 8, extent.rkey_read, 3).value() == 0);
+    CHECK(client.read->fetch_add(extent.addr + 8, extent.rkey_read, 4).value() == 3);
+    CHECK(contents(node, "r", 16)[8] == 7);
+    CHECK(client.bulk->fetch_add(extent.addr + 8, extent.rkey_bulk, 1).error().code == kRefused);
+    CHECK(contents(node, "r", 16)[8] == 7);
 }
 
 TEST_CASE("a grant of several extents has keys for each piece", "[keys]")

@@ -73,6 +73,22 @@ must 0 "stress" "$bin/stress" --region "$dir/stress" --target "file:$dir/stress"
 must 1 "stress finds a lost store" "$bin/stress" --region "$dir/stress" \
 	--target "file:$dir/stress" --seconds 1 --break
 
+# shellcheck disable=SC2317 # must calls it
+watched() {
+	local pid status
+	fresh words 1M
+	"$bin/words" watch "$dir/words" >"$dir/watched" &
+	pid=$!
+	until grep -q watching "$dir/watched"; do
+		kill -0 "$pid" || return 2
+	done
+	"$bin/words" order "$dir/words" 20000 "$@" || kill "$pid"
+	wait "$pid" && status=0 || status=$?
+	return "$status"
+}
+must 0 "words: data, then the flag" watched
+must 1 "words finds a flag before its data" watched --break
+
 printf '%s\n' "open rw $dir/race" "map rw shared 0 0" "store 0 4096 7" "msync 0 4096" \
 	"pexpect 0 4096 7" >"$dir/script"
 # shellcheck disable=SC2317 # must calls it

@@ -104,6 +104,51 @@ TEST_CASE("pages of a grant that do not belong together are refused", "[protocol
     }
 }
 
+TEST_CASE("what an exporter recommends travels with the grant", "[protocol]")
+{
+    auto grant = make_grant(1);
+    grant.atomics = true;
+    grant.hints.cto = false;
+    grant.hints.flush_after_ms = 7;
+    grant.hints.mode = SMCFS_SYNC_EAGER;
+    grant.hints.push_delay_us = 0;
+    grant.hints.max_stale_us = SMCFS_MAX_STALE_US_MAX;
+    GrantReader reader;
+    REQUIRE(reader.add(to_json(grant, 0)));
+    const auto got = reader.take();
+    CHECK(got.atomics);
+    CHECK(got.hints == grant.hints);
+
+    // Of a target that knows nothing of it.
+    auto old = to_json(grant, 0);
+    old.erase("atomics");
+    old.erase("hints");
+    GrantReader other;
+    REQUIRE(other.add(old));
+    const auto plain = other.take();
+    CHECK_FALSE(plain.atomics);
+    CHECK(plain.hints == RegionParams{});
+}
+
+TEST_CASE("hints that are not understood are passed over, and no others", "[protocol]")
+{
+    const Json hints = {{"mode", "through"}, {"flush_after_ms", 0U},
+                        {"cto", "yes"},      {"max_stale_us", 3600000001},
+                        {"other", 1},        {"push_delay_us", 30U}};
+    RegionParams expected;
+    expected.push_delay_us = 30;
+    CHECK(hints_from_json(hints) == expected);
+    for (const auto& none : {Json(nullptr), Json(5), Json("lazy"), Json::array({1})})
+        CHECK(hints_from_json(none) == RegionParams{});
+    // Who exports here is told.
+    for (const auto& [key, value] : hints.items()) {
+        CAPTURE(key);
+        CHECK(params_from_json(Json::object({{key, value}})).has_value() ==
+              (key == "other" || key == "push_delay_us"));
+    }
+    CHECK_FALSE(params_from_json(Json(5)));
+}
+
 TEST_CASE("listings of any length travel in pages, every element once", "[protocol]")
 {
     Json lists{{"in", Json::array()}, {"out", Json::array()}};

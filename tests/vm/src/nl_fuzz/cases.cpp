@@ -210,7 +210,7 @@ Cases region_cases(const World& world)
         {"units of 2", world.attach("numbers").u32(SMCFS_A_MERGE_UNIT, 2U), ERANGE},
         {"units of 8192", world.attach("numbers").u32(SMCFS_A_MERGE_UNIT, 8192U), ERANGE},
         {"units of 96", world.attach("numbers").u32(SMCFS_A_MERGE_UNIT, 96U), EINVAL},
-        {"flags unknown", number(SMCFS_A_FLAGS, 2U), EINVAL},
+        {"flags unknown", number(SMCFS_A_FLAGS, SMCFS_RF_ALL + 1U), EINVAL},
         {"generation 0", number(SMCFS_A_GENERATION, std::uint64_t{0}), ERANGE},
         {"session 0", number(SMCFS_A_SESSION_ID, std::uint64_t{0}), ERANGE},
         {"session unknown", number(SMCFS_A_SESSION_ID, kNobody), ENOENT},
@@ -235,6 +235,22 @@ Cases region_cases(const World& world)
          World::region(SMCFS_CMD_REGION_SET, kNobody).u32(SMCFS_A_FLUSH_AFTER_MS, 0), ERANGE},
         {"flush after more than an hour",
          World::region(SMCFS_CMD_REGION_SET, kNobody).u32(SMCFS_A_FLUSH_AFTER_MS, 3600001), ERANGE},
+        {"mode 0", World::region(SMCFS_CMD_REGION_SET, kNobody).u32(SMCFS_A_SYNC_MODE, 0), ERANGE},
+        {"mode unknown",
+         World::region(SMCFS_CMD_REGION_SET, kNobody).u32(SMCFS_A_SYNC_MODE, SMCFS_SYNC_MAX + 1),
+         ERANGE},
+        {"push after more than a second",
+         World::region(SMCFS_CMD_REGION_SET, kNobody)
+             .u32(SMCFS_A_PUSH_DELAY_US, SMCFS_PUSH_DELAY_US_MAX + 1),
+         ERANGE},
+        {"stale for more than an hour",
+         World::region(SMCFS_CMD_REGION_SET, kNobody)
+             .u32(SMCFS_A_MAX_STALE_US, SMCFS_MAX_STALE_US_MAX + 1),
+         ERANGE},
+        {"modes of nothing",
+         World::region(SMCFS_CMD_REGION_SET, kNobody).u32(SMCFS_A_SYNC_MODE, SMCFS_SYNC_PUSH),
+         ENOENT},
+        {"pages, but no dump", World::region(SMCFS_CMD_PAGES_GET, kNobody), EOPNOTSUPP},
     };
 }
 

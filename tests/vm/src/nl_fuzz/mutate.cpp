@@ -134,6 +134,9 @@ Message some_request(const World& world, const std::vector<std::uint64_t>& regio
         return World::region(SMCFS_CMD_REGION_SET, some_region(regions, random))
             .u8(SMCFS_A_CTO, static_cast<std::uint8_t>(random.below(2)))
             .u32(SMCFS_A_FLUSH_AFTER_MS, static_cast<std::uint32_t>(1 + random.below(1000)))
+            .u32(SMCFS_A_SYNC_MODE, static_cast<std::uint32_t>(1 + random.below(SMCFS_SYNC_MAX)))
+            .u32(SMCFS_A_PUSH_DELAY_US, static_cast<std::uint32_t>(random.below(2000)))
+            .u32(SMCFS_A_MAX_STALE_US, static_cast<std::uint32_t>(random.below(2) * 3600000000U))
             .u8(SMCFS_A_ORIGIN, static_cast<std::uint8_t>(1 + random.below(SMCFS_ORIGIN_MAX)));
     case 14:
         return World::region(SMCFS_CMD_WRITER_RESULT, some_region(regions, random))

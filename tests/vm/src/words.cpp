@@ -1,0 +1,534 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+// Copyright (c) 2026 The SMC authors
+//
+// words: flags, atomics and waits of libsmc, and who watches them in the target's memory.
+//
+// The page of the flag, then one page for each cell:
+//
+//     0        flag    u64, rises; kEnd is the last
+//     64       noise   u64, stored to through the mapping: its page is written back all the while
+//     4096...  cells   u64[kCells], each on a page of its own, at an offset of its own
+//
+//   watch FILE                     until the flag is kEnd: it never falls, no cell is behind it
+//   order FILE ROUNDS [--break]    on a plain file: cells, then the flag; broken: the flag first
+//   publish REGION ROUNDS SECONDS  the same by smc_publish, whatever ends first; with other threads
+//                                  that store noise and flush
+//   follow REGION                  pages of this node follow flags and atomics, and do not become dirty
+//   flag REGION OFFSET VALUE [ERRNO]           one smc_publish of a flag alone
+//   add REGION OFFSET ADDEND COUNT [ERRNO]     smc_fetch_add, COUNT times
+//   lock REGION COUNT              a lock by smc_compare_swap at 0; a counter under it at 4096
+//   wait REGION OFFSET changed|equal|least VALUE TIMEOUT_MS [ERRNO]
+//   push REGION COUNT BOUND_MS     stores through the mapping arrive without a barrier, in time
+//   eager REGION COUNT             what write(2) has written is at the target when it returns
+//   poll REGION OFFSET COUNT BOUND_MS          loads through the mapping see each value of `tick`, at
+//                                  most so long after the target's memory holds it
+//   tick FILE OFFSET COUNT MS      counts up there, again every MS, when `poll` has said 1 next to it
+//   peek FILE OFFSET VALUE         the file holds that
+//   poke FILE OFFSET VALUE         from now on it does
+//
+// Exit codes: common.hpp.
+#include "common.hpp"
+
+#include <smc/smc.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+using namespace smc::test;
+
+namespace {
+
+constexpr std::uint64_t kCells = 6;
+constexpr std::uint64_t kFlag = 0;
+constexpr std::uint64_t kNoise = 64;
+constexpr std::uint64_t kEnd = 1ULL << 62;
+constexpr std::uint64_t kFlagsMin = 10; // that a watcher has to see, of at least kRoundsMin
+constexpr std::uint64_t kRoundsMin = 100;
+constexpr std::uint64_t kBytes = (1 + kCells) * kPageBytes;
+// Of guests on a machine with other work, the first contact of two nodes takes a while.
+constexpr std::uint32_t kAttachMs = 60000;
+constexpr double kPollMs = 60000; // for a change that the target has, far above any bound
+
+using Word = std::atomic<std::uint64_t>;
+static_assert(Word::is_always_lock_free && sizeof(Word) == 8);
+
+constexpr std::uint64_t cell_offset(std::uint64_t i)
+{
+    return (1 + i) * kPageBytes + i * 640;
+}
+
+Word& word_at(void* base, std::uint64_t offset)
+{
+    return *reinterpret_cast<Word*>(static_cast<std::uint8_t*>(base) + offset);
+}
+
+void* map_file(const char* path, int flags)
+{
+    const Fd fd(open(path, flags));
+    if (!fd)
+        die(path, errno);
+    const int prot = flags == O_RDONLY ? PROT_READ : PROT_READ | PROT_WRITE;
+    void* base = mmap(nullptr, kBytes, prot, MAP_SHARED, fd.get(), 0);
+    if (base == MAP_FAILED)
+        die("mmap", errno);
+    return base;
+}
+
+smc::Region attach(const char* name)
+{
+    return smc::Region::attach(name, {.timeout_ms = kAttachMs});
+}
+
+void expect(std::uint64_t got, std::uint64_t wanted, const std::string& what)
+{
+    if (got != wanted)
+        leave(kRefuted,
+              what + " is " + std::to_string(got) + " instead of " + std::to_string(wanted));
+}
+
+// `wanted`: an errno, or 0.
+void expect_error(std::error_code ec, int wanted)
+{
+    if (ec.value() != wanted)
+        leave(kRefuted, "ended with " + std::to_string(ec.value()) + " (" + ec.message() +
+                            ") instead of " + std::to_string(wanted));
+}
+
+int watch(const char* path)
+{
+    void* base = map_file(path, O_RDONLY);
+    std::puts("watching");
+    std::fflush(stdout);
+    std::uint64_t last = 0;
+    std::uint64_t looks = 0;
+    std::uint64_t flags = 0;
+    for (; last != kEnd; looks++) {
+        const std::uint64_t flag = word_at(base, kFlag).load(std::memory_order_acquire);
+        if (flag < last)
+            leave(kRefuted,
+                  "the flag fell from " + std::to_string(last) + " to " + std::to_string(flag));
+        flags += flag != last;
+        last = flag;
+        for (std::uint64_t i = 0; i < kCells; i++) {
+            const auto cell = word_at(base, cell_offset(i)).load(std::memory_order_acquire);
+            if (cell < flag)
+                leave(kRefuted, "flag " + std::to_string(flag) + " is here, but cell " +
+                                    std::to_string(i) + " is at " + std::to_string(cell));
+        }
+        sched_yield();
+    }
+    std::printf("watched: %llu looks, %llu flags\n", static_cast<unsigned long long>(looks),
+                static_cast<unsigned long long>(flags));
+    if (flags < kFlagsMin)
+        leave(kRefuted, "too few flags were seen to prove anything");
+    return kPassed;
+}
+
+void set_cells(void* base, std::uint64_t value)
+{
+    for (std::uint64_t i = 0; i < kCells; i++)
+        word_at(base, cell_offset(i)).store(value, std::memory_order_release);
+}
+
+int order(const char* path, std::uint64_t rounds, bool broken)
+{
+    void* base = map_file(path, O_RDWR);
+    for (std::uint64_t round = 1; round <= rounds; round++) {
+        const std::uint64_t value = round == rounds ? kEnd : round;
+        if (broken) {
+            word_at(base, kFlag).store(value, std::memory_order_release);
+            sched_yield();
+        }
+        set_cells(base, value);
+        if (!broken)
+            word_at(base, kFlag).store(value, std::memory_order_release);
+        sched_yield();
+    }
+    return kPassed;
+}
+
+// Write-back of the flag's page, and of the cells, that nobody asked publish for.
+void disturb(smc::Region& region, const std::atomic<bool>& stop)
+{
+    void* base = region.bytes().data();
+    Random random(7);
+    for (std::uint64_t n = 1; !stop; n++) {
+        word_at(base, kNoise).store(n, std::memory_order_relaxed);
+        if (random.one_in(2))
+            region.barrier();
+        else
+            region.barrier(random.below(1 + kCells) * kPageBytes, kPageBytes);
+        std::this_thread::sleep_for(std::chrono::microseconds(random.below(3000)));
+    }
+}
+
+int publish(const char* name, std::uint64_t rounds, std::uint64_t seconds)
+{
+    auto region = attach(name);
+    void* base = region.bytes().data();
+    std::atomic<bool> stop{false};
+    std::thread noise([&] { disturb(region, stop); });
+    const auto start = std::chrono::steady_clock::now();
+    std::uint64_t round = 0;
+    while (round < rounds && seconds_since(start) < static_cast<double>(seconds)) {
+        set_cells(base, ++round);
+        region.publish(kPageBytes, kCells * kPageBytes, kFlag, round);
+    }
+    set_cells(base, kEnd);
+    region.publish(kPageBytes, kCells * kPageBytes, kFlag, kEnd);
+    stop = true;
+    noise.join();
+    std::printf("published: %llu rounds in %.1f s\n", static_cast<unsigned long long>(round),
+                seconds_since(start));
+    if (round < std::min(rounds, kRoundsMin))
+        leave(kRefuted, "too few rounds to prove anything");
+    return kPassed;
+}
+
+int follow(const char* name)
+{
+    auto region = attach(name);
+    void* base = region.bytes().data();
+    Word& here = word_at(base, 8);
+    // With and without its page here.
+    for (const std::uint64_t present : {0, 1}) {
+        if (present)
+            (void)here.load();
+        else
+            region.acquire();
+        region.publish(0, 0, 8, 41 + present);
+        expect(here.load(), 41 + present, "the flag here");
+        expect(region.status().dirty_bytes, 0, "what is dirty after publish");
+        expect(region.fetch_add(8, 100), 41 + present, "what fetch_add found");
+        expect(here.load(), 141 + present, "the sum here");
+        expect(region.compare_swap(8, 1, 7), 141 + present, "what a vain compare_swap found");
+        expect(here.load(), 141 + present, "the word after a vain compare_swap");
+        expect(region.compare_swap(8, 141 + present, 9), 141 + present, "what compare_swap found");
+        expect(here.load(), 9, "the word after compare_swap");
+        expect(region.status().dirty_bytes, 0, "what is dirty after atomics");
+        region.acquire();
+        expect(here.load(), 9, "the word at the target");
+    }
+    // What was stored to a word before is there before it is changed: through the mapping, by
+    // write(2) of some bytes and of the whole page.
+    for (const int how : {0, 1, 2}) {
+        const std::uint64_t stored = 1000 + how;
+        std::vector<std::uint64_t> page(kPageBytes / 8, stored);
+        if (how == 0)
+            here.store(stored);
+        else
+            region.store(how == 1 ? 8 : 0,
+                         std::as_bytes(std::span(page).first(how == 1 ? 1 : page.size())));
+        expect(region.fetch_add(8, 1), stored, "what fetch_add found after a store");
+        expect(region.compare_swap(8, 0, 1), stored + 1, "what compare_swap found after a store");
+        region.barrier();
+        region.acquire();
+        expect(here.load(), stored + 1, "the word after a store and an atomic");
+    }
+    // Nor does what was written before come once more after a flag.
+    const std::vector<std::uint64_t> zeros(kPageBytes / 8);
+    region.store(0, std::as_bytes(std::span(zeros)));
+    region.publish(0, 0, 8, std::uint64_t{1});
+    expect(region.status().dirty_bytes, 0, "what is dirty after publish on a page that was");
+    // Four bytes, and the four beside them.
+    region.publish(0, 0, 16, std::uint32_t{5});
+    region.publish(0, 0, 20, std::uint32_t{6});
+    region.acquire();
+    expect(word_at(base, 16).load(), (6ULL << 32) | 5, "two words of four bytes");
+    // A page that is dirty all the while: its write-back brings no old flag.
+    for (std::uint64_t n = 1; n <= 200; n++) {
+        word_at(base, kNoise).store(n);
+        region.publish(0, n % 2 ? kPageBytes : 0, 8, n);
+        region.fetch_add(24, 1);
+    }
+    region.barrier();
+    region.acquire();
+    expect(here.load(), 200, "the last flag at the target");
+    expect(word_at(base, kNoise).load(), 200, "the last store at the target");
+    expect(word_at(base, 24).load(), 200, "the sum at the target");
+
+    std::error_code ec;
+    region.publish(0, 0, 12, std::uint64_t{1}, ec);
+    expect_error(ec, EINVAL);
+    region.publish(0, region.size() + 1, 8, std::uint64_t{1}, ec);
+    expect_error(ec, ERANGE);
+    region.publish(0, 0, region.size(), std::uint64_t{1}, ec);
+    expect_error(ec, ERANGE);
+    region.fetch_add(4, 1, ec);
+    expect_error(ec, EINVAL);
+    const auto reader = smc::Region::attach(name, {.access = smc::Access::read_only});
+    expect_error({-smc_publish(reader.handle(), 0, 0, 8, 1, 8), smc::error_category()}, EBADF);
+    expect_error({-smc_fetch_add(reader.handle(), 8, 1, nullptr), smc::error_category()}, EBADF);
+    expect(reader.wait(8, {.until = SMC_WAIT_EQUAL, .value = 200}), 200,
+           "what a reader waited for");
+    return kPassed;
+}
+
+int flag(const char* name, std::uint64_t offset, std::uint64_t value, int wanted)
+{
+    auto region = attach(name);
+    std::error_code ec;
+    region.publish(0, 0, offset, value, ec);
+    expect_error(ec, wanted);
+    return kPassed;
+}
+
+int add(const char* name, std::uint64_t offset, std::uint64_t addend, std::uint64_t count,
+        int wanted)
+{
+    auto region = attach(name);
+    std::uint64_t last = 0;
+    for (std::uint64_t n = 0; n < count; n++) {
+        std::error_code ec;
+        const std::uint64_t old = region.fetch_add(offset, addend, ec);
+        expect_error(ec, wanted);
+        if (!ec && n > 0 && old < last + addend)
+            leave(kRefuted,
+                  "fetch_add found " + std::to_string(old) + " after " + std::to_string(last));
+        last = old;
+    }
+    return kPassed;
+}
+
+int lock(const char* name, std::uint64_t count)
+{
+    auto region = attach(name);
+    char node[64]{};
+    gethostname(node, sizeof(node) - 1);
+    const auto self = std::hash<std::string>{}(node) ^ mix(static_cast<std::uint64_t>(getpid()));
+    for (std::uint64_t n = 0; n < count; n++) {
+        while (region.compare_swap(0, 0, self) != 0) {
+            std::error_code ec; // until it is free, or was for a moment
+            region.wait(0, {.until = SMC_WAIT_EQUAL, .value = 0, .timeout_ms = 100}, ec);
+            if (ec && ec != std::errc::timed_out)
+                leave(kRefuted, "smc_wait: " + ec.message());
+        }
+        std::uint64_t counter = 0;
+        region.acquire(kPageBytes, 8);
+        region.load(kPageBytes, std::as_writable_bytes(std::span(&counter, 1)));
+        counter++;
+        region.store(kPageBytes, std::as_bytes(std::span(&counter, 1)));
+        region.barrier(kPageBytes, 8);
+        expect(region.compare_swap(0, self, 0), self, "the lock that I hold");
+    }
+    return kPassed;
+}
+
+int wait(const char* name, std::uint64_t offset, const std::string& until, std::uint64_t value,
+         std::uint32_t timeout_ms, int wanted)
+{
+    static const std::map<std::string, smc_wait_until> words{
+        {"changed", SMC_WAIT_CHANGED}, {"equal", SMC_WAIT_EQUAL}, {"least", SMC_WAIT_AT_LEAST}};
+    const auto found = words.find(until);
+    if (found == words.end())
+        die("wait until what? " + until);
+    const auto region =
+        smc::Region::attach(name, {.access = smc::Access::read_only, .timeout_ms = kAttachMs});
+    std::uint64_t here = word_at(const_cast<std::byte*>(region.bytes().data()), offset).load();
+    std::puts("waiting");
+    std::fflush(stdout);
+    const auto start = std::chrono::steady_clock::now();
+    std::error_code ec;
+    const auto seen =
+        region.wait(offset, {.until = found->second, .value = value, .timeout_ms = timeout_ms}, ec);
+    const double took = seconds_since(start);
+    std::printf("waited: %llu seen, %.3f s\n", static_cast<unsigned long long>(seen), took);
+    expect_error(ec, wanted);
+    here = word_at(const_cast<std::byte*>(region.bytes().data()), offset).load();
+    if (!ec)
+        expect(here, seen, "the word here");
+    return kPassed;
+}
+
+using Clock = std::chrono::steady_clock;
+
+double ms_between(Clock::time_point from, Clock::time_point to)
+{
+    return std::chrono::duration<double, std::milli>(to - from).count();
+}
+
+// The median and the worst of times that each should be within a bound. Guests share processors with other
+// work, so the worst only has to show that nothing waited for something else.
+void expect_within(std::vector<double> took_ms, double bound_ms, const char* what)
+{
+    std::sort(took_ms.begin(), took_ms.end());
+    const double median = took_ms[took_ms.size() / 2];
+    std::printf("%s: median %.3f ms, worst %.3f ms, of %zu\n", what, median, took_ms.back(),
+                took_ms.size());
+    if (median > bound_ms || took_ms.back() > 100 * bound_ms + 1000)
+        leave(kRefuted, std::string(what) + " later than " + std::to_string(bound_ms) + " ms");
+}
+
+int push(const char* name, std::uint64_t count, double bound_ms)
+{
+    auto region = attach(name);
+    void* base = region.bytes().data();
+    std::vector<double> took;
+    for (std::uint64_t n = 1; n <= count; n++) {
+        const std::uint64_t offset = cell_offset(n % kCells);
+        word_at(base, offset).store(n);
+        const auto start = Clock::now();
+        region.wait(offset, {.until = SMC_WAIT_EQUAL, .value = n});
+        took.push_back(ms_between(start, Clock::now()));
+    }
+    expect_within(took, bound_ms, "a store arrived");
+    return kPassed;
+}
+
+int eager(const char* name, std::uint64_t count)
+{
+    auto region = attach(name);
+    const Fd beside(
+        open((std::string("/smc/") + region.status().node + "/" + region.status().name).c_str(),
+             O_RDWR | O_DIRECT));
+    if (!beside)
+        die("open", errno);
+    for (std::uint64_t n = 1; n <= count; n++) {
+        const std::uint64_t offset = n * 8 % (2 * kPageBytes);
+        region.store(offset, std::as_bytes(std::span(&n, 1)));
+        const auto status = region.status();
+        expect(status.dirty_bytes, 0, "what is dirty after write");
+        expect(status.writeback_bytes, 0, "what is not acknowledged after write");
+        std::uint64_t there = 0;
+        if (pread(beside.get(), &there, sizeof(there), static_cast<off_t>(offset)) != sizeof(there))
+            die("pread", errno);
+        expect(there, n, "the target's memory");
+    }
+    return kPassed;
+}
+
+// O_DIRECT reads tell what the target's memory holds, and leave the pages of this node alone.
+int poll(const char* name, std::uint64_t offset, std::uint64_t count, double bound_ms)
+{
+    auto region = attach(name);
+    const Fd beside(
+        open((std::string("/smc/") + region.status().node + "/" + region.status().name).c_str(),
+             O_RDONLY | O_DIRECT));
+    if (!beside)
+        die("open", errno);
+    const Word& here = word_at(region.bytes().data(), offset);
+    std::vector<Clock::time_point> seen(count + 1);
+    std::atomic<std::uint64_t> seen_upto{0};
+    std::atomic<bool> give_up{false};
+    std::thread poller([&] {
+        while (seen_upto < count && !give_up) {
+            for (std::uint64_t value = here.load(); seen_upto < std::min(value, count);) {
+                seen[seen_upto + 1] = Clock::now();
+                seen_upto++;
+            }
+            std::this_thread::yield();
+        }
+    });
+    // On a page of its own, which this node may write.
+    region.publish(0, 0, offset + kPageBytes, std::uint64_t{1});
+    std::vector<double> took;
+    std::vector<Clock::time_point> held(count + 1);
+    for (std::uint64_t value = 0; value < count;) {
+        std::uint64_t there = 0;
+        if (pread(beside.get(), &there, sizeof(there), static_cast<off_t>(offset)) != sizeof(there))
+            die("pread", errno);
+        for (; value < std::min(there, count); value++)
+            held[value + 1] = Clock::now();
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    const auto counted = Clock::now();
+    while (seen_upto < count && ms_between(counted, Clock::now()) < kPollMs)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    give_up = true;
+    poller.join();
+    if (seen_upto < count)
+        leave(kRefuted, "of " + std::to_string(count) + " changes " + std::to_string(seen_upto) +
+                            " were seen");
+    for (std::uint64_t value = 1; value <= count; value++)
+        took.push_back(std::max(0.0, ms_between(held[value], seen[value])));
+    expect_within(took, bound_ms, "a change was seen");
+    return kPassed;
+}
+
+int tick(const char* path, std::uint64_t offset, std::uint64_t count, std::uint64_t ms)
+{
+    void* base = map_file(path, O_RDWR);
+    while (word_at(base, offset + kPageBytes).load() != 1)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (std::uint64_t n = 1; n <= count; n++) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+        word_at(base, offset).store(n);
+    }
+    return kPassed;
+}
+
+int peek(const char* path, std::uint64_t offset, std::uint64_t value)
+{
+    expect(word_at(map_file(path, O_RDONLY), offset).load(), value, "the word");
+    return kPassed;
+}
+
+int poke(const char* path, std::uint64_t offset, std::uint64_t value)
+{
+    word_at(map_file(path, O_RDWR), offset).store(value);
+    return kPassed;
+}
+
+int run(const std::vector<char*>& args)
+{
+    const auto number = [&](std::size_t i, std::uint64_t absent = 0) {
+        return i < args.size() ? parse_number("number", args[i]) : absent;
+    };
+    const auto code = [&](std::size_t i) { return static_cast<int>(number(i)); };
+    const std::string verb = args.size() > 1 ? args[0] : "";
+    const char* object = args.size() > 1 ? args[1] : "";
+    if (verb == "watch")
+        return watch(object);
+    if (verb == "order" && args.size() >= 3)
+        return order(object, number(2), args.size() > 3);
+    if (verb == "publish" && args.size() == 4)
+        return publish(object, number(2), number(3));
+    if (verb == "follow")
+        return follow(object);
+    if (verb == "flag" && args.size() >= 4)
+        return flag(object, number(2), number(3), code(4));
+    if (verb == "add" && args.size() >= 5)
+        return add(object, number(2), number(3), number(4), code(5));
+    if (verb == "lock" && args.size() == 3)
+        return lock(object, number(2));
+    if (verb == "wait" && args.size() >= 6)
+        return wait(object, number(2), args[3], number(4), static_cast<std::uint32_t>(number(5)),
+                    code(6));
+    if (verb == "push" && args.size() == 4)
+        return push(object, number(2), static_cast<double>(number(3)));
+    if (verb == "eager" && args.size() == 3)
+        return eager(object, number(2));
+    if (verb == "poll" && args.size() == 5)
+        return poll(object, number(2), number(3), static_cast<double>(number(4)));
+    if (verb == "tick" && args.size() == 5)
+        return tick(object, number(2), number(3), number(4));
+    if (verb == "peek" && args.size() == 4)
+        return peek(object, number(2), number(3));
+    if (verb == "poke" && args.size() == 4)
+        return poke(object, number(2), number(3));
+    die("usage: see the beginning of words.cpp");
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    try {
+        return run({argv + 1, argv + argc});
+    } catch (const std::exception& error) {
+        leave(kRefuted, error.what());
+    }
+}
