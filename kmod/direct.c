@@ -97,7 +97,7 @@ enum drop_mode {
 
 /*
  * As drop_folio(), not locked.
- * Return: 0; 1: it stays, for now; -EINTR, but for DROP_KILLED.
+ * Return: 0; 1: it stays, to be tried again by the next round; -EINTR, but for DROP_KILLED.
  */
 static int drop_one(struct address_space *mapping, struct folio *folio, enum drop_mode mode,
 		    bool send)
