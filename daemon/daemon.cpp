@@ -88,9 +88,8 @@ Result<std::unique_ptr<Daemon>> Daemon::create(EventLoop& loop, Config config,
 
 Result<void> Daemon::start(const Options& options)
 {
-    local_ = SMC_TRY(
-        LocalServer::create(loop_, options.socket_path, config_.limits,
-                            [this](LocalRequest request) { on_request(std::move(request)); }));
+    local_ = SMC_TRY(LocalServer::create(loop_, options.socket_path, config_.limits,
+                                         [this](LocalRequest request) { on_request(request); }));
     check_auth(config_.control);
     peer_server_ = std::make_unique<PeerServer>(loop_, config_);
     target_ = SMC_TRY(Target::create(loop_, target_options(config_), *peer_server_));

@@ -56,7 +56,7 @@ private:
     // Requests of local programs (local/requests.cpp).
     using Handler = void (Daemon::*)(LocalRequest&);
     static const std::map<std::string_view, Handler>& handlers();
-    void on_request(LocalRequest request);
+    void on_request(LocalRequest& request);
     void on_status(LocalRequest& request);
     void on_export(LocalRequest& request);
     void on_unexport(LocalRequest& request);

@@ -143,9 +143,9 @@ void Nodes::attach(const Attach& what, Done<RegionId> done)
     });
 }
 
-void Nodes::detach(RegionId region, bool force, Done<std::uint64_t> done)
+void Nodes::detach(RegionId region, bool force, const Done<std::uint64_t>& done)
 {
-    kernel_->region_detach(region, force, std::move(done));
+    kernel_->region_detach(region, force, done);
 }
 
 std::optional<RegionId> Nodes::find(const std::string& node, const std::string& name) const

@@ -38,7 +38,7 @@ public:
     };
     // ENOENT: no such peer. ENODEV: no module.
     void attach(const Attach& what, Done<RegionId> done);
-    void detach(RegionId region, bool force, Done<std::uint64_t> done);
+    void detach(RegionId region, bool force, const Done<std::uint64_t>& done);
     [[nodiscard]] std::optional<RegionId> find(const std::string& node,
                                                const std::string& name) const;
     // Null when the configuration has no such peer and nothing of it is attached.

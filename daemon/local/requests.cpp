@@ -104,7 +104,7 @@ const std::map<std::string_view, Daemon::Handler>& Daemon::handlers()
     return table;
 }
 
-void Daemon::on_request(LocalRequest request)
+void Daemon::on_request(LocalRequest& request)
 {
     const auto handler = handlers().find(request.type);
     if (handler == handlers().end())

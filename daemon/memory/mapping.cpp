@@ -52,8 +52,8 @@ Result<Mapping> Mapping::create(const MappingParams& params)
         ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED)
         return fail_errno(errno, fmt::format("cannot reserve {} bytes of address space", reserved));
-    const auto inside = round_up(reinterpret_cast<std::uint64_t>(base) + guard, guard);
-    auto* place = reinterpret_cast<std::byte*>(inside);
+    const auto first = reinterpret_cast<std::uint64_t>(base);
+    auto* place = static_cast<std::byte*>(base) + (round_up(first + guard, guard) - first);
 
     Mapping mapping(base, reserved, place + skew, params.length_bytes);
     SMC_TRY(map_over(place, length, start, params));

@@ -69,7 +69,7 @@ void RegionGrant::start()
     if (keys_ == Keys::window)
         entry_.registration(
             context_.device, context_.extent_max,
-            when_alive<const Registered*>([this, to_void](Result<const Registered*> result) {
+            when_alive<const Registered*>([this, to_void](const Result<const Registered*>& result) {
                 registered_ = result.value_or(nullptr);
                 registered(to_void(result));
             }));

@@ -19,6 +19,8 @@
 namespace smc {
 
 class Target::Impl {
+    friend class Target;
+
 public:
     Impl(EventLoop& loop, TargetOptions options, TargetEvents& events);
     ~Impl();
@@ -61,6 +63,7 @@ public:
         defer([done = std::move(done), result = std::move(result)] { done(result); });
     }
 
+private:
     // A file system that hangs holds up those who use it.
     static constexpr unsigned kOpenersMax = 64;
     static constexpr std::size_t kOpeningsMax = 1024;
@@ -91,7 +94,6 @@ public:
     std::shared_ptr<int> alive_ =
         std::make_shared<int>(0); // shared with nobody: watched by defer()
 
-private:
     Result<void> open_file(ExportSpec spec, const Done<ExportInfo>& done);
     void opened(std::uint64_t id, const ExportSpec& spec, Result<memory::Memory> memory);
     Done<ExportInfo> end_opening(const std::string& name);

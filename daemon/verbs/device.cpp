@@ -43,6 +43,7 @@ std::vector<std::string> device_names()
     int count = 0;
     const auto devices = list_devices(count);
     std::vector<std::string> names;
+    names.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; i++)
         names.emplace_back(ibv_get_device_name(devices[i]));
     return names;
