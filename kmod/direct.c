@@ -82,7 +82,8 @@ static int drop_folio(struct address_space *mapping, struct folio *folio, bool s
 		if (err)
 			return err == -EINTR ? err : -EAGAIN;
 	}
-	if (drop_is_held(folio))
+	/* What it was stored to last may be known to a flush alone. */
+	if (drop_is_held(folio) || (smcfs_folio_hot(folio) && smcfs_hot_busy(region)))
 		return -EAGAIN;
 	generic_error_remove_folio(mapping, folio);
 	return 0;
@@ -230,7 +231,11 @@ static int drop(struct inode *inode, loff_t start, loff_t end, enum drop_mode mo
 		/* One at a time: two would take each other's references for those of a writer. */
 		if (killable && mutex_lock_killable(&region->drop_lock))
 			return -EINTR;
-		busy = drop_range(inode->i_mapping, &first, &last, mode, send);
+		/* A harvest keeps hot pages in the cache, and may follow the other without a pause. */
+		err = killable ? mutex_lock_killable(&region->hot_lock) : 0;
+		busy = err ?: drop_range(inode->i_mapping, &first, &last, mode, send);
+		if (killable && !err)
+			mutex_unlock(&region->hot_lock);
 		if (killable)
 			mutex_unlock(&region->drop_lock);
 		if (busy <= 0)
@@ -268,7 +273,10 @@ void smcfs_drop_stale(struct inode *inode)
 	/* Else somebody drops already; and who holds a page now has just got it, or is using it. */
 	if (!mutex_trylock(&region->drop_lock))
 		return;
-	drop_range(inode->i_mapping, &first, &last, DROP_STALE, false);
+	if (mutex_trylock(&region->hot_lock)) {
+		drop_range(inode->i_mapping, &first, &last, DROP_STALE, false);
+		mutex_unlock(&region->hot_lock);
+	}
 	mutex_unlock(&region->drop_lock);
 }
 

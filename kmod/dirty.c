@@ -43,6 +43,7 @@ vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 		ret = VM_FAULT_SIGBUS;
 		goto err_unlock;
 	}
+	smcfs_hot_touch(region, folio, folio_page_idx(folio, vmf->page));
 	if (mark_page(region, folio, vmf->page)) {
 		short_of_memory = true;
 		ret = VM_FAULT_NOPAGE;

@@ -19,7 +19,8 @@
  * page's bit under the folio lock; write-back clears bits only after folio_mkclean() took all write
  * permissions back, under the same lock. So when the core carries a page-table dirty bit over to
  * the folio, the page's bit is set already. Writers that hold the page by reference instead (GUP)
- * are seen by write-back, which then keeps the bits: see smcfs_folio_held() in wb_issue.c.
+ * are seen by write-back, which then keeps the bits: see smcfs_folio_held(). Hot pages stay
+ * writable with another bit, which is as good (hot.c).
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
@@ -30,20 +31,19 @@
 #include "trace.h"
 
 /**
- * smcfs_folio_prepare() - give a folio what it needs to know of its pages
+ * smcfs_folio_attach() - give a folio a struct smcfs_folio, unless it has one
  * @folio: locked.
  *
  * Context: process.
- * Return: that; NULL for a single page of an exclusive region, which needs none;
- * ERR_PTR(-ENOMEM).
+ * Return: that; ERR_PTR(-ENOMEM).
  */
-struct smcfs_folio *smcfs_folio_prepare(struct folio *folio)
+struct smcfs_folio *smcfs_folio_attach(struct folio *folio)
 {
 	bool merge = smcfs_region_merges(smcfs_i(folio->mapping->host)->region);
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	unsigned int nr = folio_nr_pages(folio);
 
-	if (sf || (nr == 1 && !merge))
+	if (sf)
 		return sf;
 	if (WARN_ON_ONCE(nr > SMCFS_FOLIO_PAGES_MAX))
 		return ERR_PTR(-ENOMEM);
@@ -58,6 +58,22 @@ struct smcfs_folio *smcfs_folio_prepare(struct folio *folio)
 		bitmap_fill(sf->dirty, nr);
 	folio_attach_private(folio, sf);
 	return sf;
+}
+
+/**
+ * smcfs_folio_prepare() - give a folio what it needs to know of its pages
+ * @folio: locked.
+ *
+ * Context: process.
+ * Return: that; NULL for a single page of an exclusive region, which needs none unless it is hot;
+ * ERR_PTR(-ENOMEM).
+ */
+struct smcfs_folio *smcfs_folio_prepare(struct folio *folio)
+{
+	if (!folio_test_large(folio) && !folio_test_private(folio) &&
+	    !smcfs_region_merges(smcfs_i(folio->mapping->host)->region))
+		return NULL;
+	return smcfs_folio_attach(folio);
 }
 
 /**
@@ -94,6 +110,7 @@ bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio)
 
 	if (sf) {
 		spin_lock_irqsave(&sf->lock, flags);
+		bitmap_or(sf->dirty, sf->dirty, sf->hot, sf->nr_pages);
 		if (bitmap_empty(sf->dirty, sf->nr_pages))
 			bitmap_fill(sf->dirty, sf->nr_pages);
 		spin_unlock_irqrestore(&sf->lock, flags);
@@ -141,7 +158,10 @@ bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
 
 	if (folio_test_dirty(folio) || folio_test_writeback(folio))
 		return false;
-	if (sf && sf->merge && !bitmap_empty(sf->dirty, sf->nr_pages) && smcfs_folio_held(folio))
+	if (smcfs_folio_hot(folio) && smcfs_hot_busy(smcfs_i(folio->mapping->host)->region))
+		return false;
+	if (sf && sf->merge && smcfs_folio_held(folio) &&
+	    (smcfs_folio_hot(folio) || !bitmap_empty(sf->dirty, sf->nr_pages)))
 		return false;
 	smcfs_twin_free(folio_detach_private(folio));
 	return true;

@@ -514,6 +514,7 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 	const struct nlattr *mode = info->attrs[SMCFS_A_SYNC_MODE];
 	const struct nlattr *push_delay = info->attrs[SMCFS_A_PUSH_DELAY_US];
 	const struct nlattr *max_stale = info->attrs[SMCFS_A_MAX_STALE_US];
+	const struct nlattr *hot = info->attrs[SMCFS_A_HOT];
 	const struct nlattr *from = info->attrs[SMCFS_A_ORIGIN];
 	enum smcfs_origin origin = from ? nla_get_u8(from) : SMCFS_ORIGIN_SET;
 	struct smcfs_region *region;
@@ -522,9 +523,14 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 
 	if (smcfs_nl_missing(info, REGION_ID))
 		return -EINVAL;
-	if (!cto && !flush_after && !writers && !unit && !mode && !push_delay && !max_stale) {
+	if (!cto && !flush_after && !writers && !unit && !mode && !push_delay && !max_stale && !hot) {
 		GENL_SET_ERR_MSG(info, "a parameter must be given");
 		return -EINVAL;
+	}
+	if (hot && nla_get_u8(hot) && !smcfs_hot_possible()) {
+		NL_SET_ERR_MSG_ATTR(info->extack, hot,
+				    "HOT: this kernel has no CONFIG_MAPPING_DIRTY_HELPERS");
+		return -EOPNOTSUPP;
 	}
 	err = get_unit(info, &merge_unit);
 	if (err)
@@ -568,7 +574,13 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 		WRITE_ONCE(region->max_stale_us, nla_get_u32(max_stale));
 		region->max_stale_origin = origin;
 	}
+	if (hot && origin >= region->hot_origin) {
+		WRITE_ONCE(region->hot, nla_get_u8(hot));
+		region->hot_origin = origin;
+	}
 	spin_unlock_bh(&region->lock);
+	if (flush_after)
+		smcfs_region_flush_paced(region);
 	smcfs_modes_changed(region);
 out:
 	smcfs_region_put(region);

@@ -5,8 +5,7 @@
  *
  * Contexts: process, in the reader's recvmsg(). O(cached); a dump is no snapshot: pages change
  * while it is read.
- * Locking: none but trylocks, for the bitmap of a large folio. Nobody waits, neither this nor for
- * this.
+ * Locking: none but trylocks, for the bitmaps of a folio. Nobody waits, neither this nor for this.
  * Lifetime: a dump goes by region id and page index; the region is looked up again for each
  * message.
  */
@@ -68,35 +67,36 @@ static enum smcfs_page_state folio_state(struct folio *folio)
 }
 
 /*
- * Of a large folio some pages may be dirty: copies which. Return: false: all, as far as can be
- * told.
+ * Of a folio with marks of its own some pages may be dirty, or hot: copies which. Return: false: as
+ * its flag says, as far as can be told.
  */
-static bool folio_dirty_pages(struct folio *folio, unsigned long *dirty)
+static bool folio_marks(struct folio *folio, unsigned long *dirty, unsigned long *hot)
 {
 	struct smcfs_folio *sf;
-	bool known = false;
 
-	if (!folio_test_large(folio) || !folio_trylock(folio))
+	if (!folio_test_private(folio) || !folio_trylock(folio))
 		return false;
 	sf = smcfs_folio_private(folio);
-	if (sf && folio_test_dirty(folio) &&
-	    folio_nr_pages(folio) <= SMCFS_FOLIO_PAGES_MAX) {
+	if (sf) {
 		spin_lock_irq(&sf->lock);
-		bitmap_copy(dirty, sf->dirty, sf->nr_pages);
+		if (folio_test_dirty(folio))
+			bitmap_copy(dirty, sf->dirty, sf->nr_pages);
+		bitmap_copy(hot, sf->hot, sf->nr_pages);
 		spin_unlock_irq(&sf->lock);
-		known = true;
 	}
 	folio_unlock(folio);
-	return known;
+	return sf;
 }
 
 /* Adds the pages of a folio from *@index on. Return: false when full; *@index is where to go on. */
 static bool folio_add(struct pages_runs *runs, struct folio *folio, u64 *index)
 {
-	DECLARE_BITMAP(dirty, SMCFS_FOLIO_PAGES_MAX);
+	DECLARE_BITMAP(dirty, SMCFS_FOLIO_PAGES_MAX) = {};
+	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX) = {};
 	u64 end = folio->index + folio_nr_pages(folio);
 	enum smcfs_page_state state = folio_state(folio);
-	bool pages = state == SMCFS_PAGE_DIRTY && folio_dirty_pages(folio, dirty);
+	bool pages = (state == SMCFS_PAGE_DIRTY || state == SMCFS_PAGE_CLEAN) &&
+		     folio_marks(folio, dirty, hot);
 
 	if (*index < folio->index)
 		*index = folio->index;
@@ -108,8 +108,10 @@ static bool folio_add(struct pages_runs *runs, struct folio *folio, u64 *index)
 		*index = end;
 	}
 	for (; *index < end; ++*index) {
-		state = test_bit(*index - folio->index, dirty) ? SMCFS_PAGE_DIRTY :
-								 SMCFS_PAGE_CLEAN;
+		unsigned int i = *index - folio->index;
+
+		state = test_bit(i, dirty) ? SMCFS_PAGE_DIRTY :
+			test_bit(i, hot) ? SMCFS_PAGE_HOT : SMCFS_PAGE_CLEAN;
 		if (!runs_add(runs, *index, 1, state))
 			return false;
 	}

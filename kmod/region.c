@@ -139,6 +139,7 @@ static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const 
 	region->merge_unit_origin = SMCFS_ORIGIN_EXPORT;
 	region->writers_origin = SMCFS_ORIGIN_EXPORT;
 	smcfs_modes_init(region);
+	smcfs_hot_init(region);
 	hash_add(smcfs_regions.table, &region->hash, region_hash(peer, name));
 	return region;
 }
@@ -151,6 +152,7 @@ static void region_release(struct kref *ref)
 	if (region->grant)
 		smcfs_grant_put(region->grant);
 	smcfs_peer_put(region->peer);
+	smcfs_hot_free(region);
 	kfree(region);
 }
 
@@ -898,6 +900,21 @@ void smcfs_region_flush_later(struct smcfs_region *region, unsigned int delay_ms
 		smcfs_region_put(region);	/* never the last: whoever calls has one */
 	/* Pairs with region_kill(). */
 	smp_mb();
+	if (smcfs_region_dead(region) && cancel_delayed_work(&region->flush_work))
+		smcfs_region_put(region);
+}
+
+/* As flush_later(), after flush_after_ms was changed: what is pending is for then. Process. */
+void smcfs_region_flush_paced(struct smcfs_region *region)
+{
+	unsigned long delay = msecs_to_jiffies(READ_ONCE(region->flush_after_ms));
+
+	if (smcfs_region_dead(region) || !delayed_work_pending(&region->flush_work))
+		return;
+	smcfs_region_hold(region);
+	if (mod_delayed_work(smcfs_flush_wq, &region->flush_work, delay))
+		smcfs_region_put(region);
+	smp_mb();	/* as in flush_later() */
 	if (smcfs_region_dead(region) && cancel_delayed_work(&region->flush_work))
 		smcfs_region_put(region);
 }

@@ -22,6 +22,7 @@
 #include <linux/pagemap.h>
 #include <linux/socket.h>
 #include <linux/in6.h>
+#include <linux/bitmap.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -35,7 +36,7 @@
 #define SMCFS_MODULE_VERSION	"0.1.0"
 
 /* One transfer: so many local segments and, at worst, as many work requests. */
-#define SMCFS_XFER_SEGS_MAX	32
+#define SMCFS_XFER_SEGS_MAX	64
 /*
  * The largest folio, 128 KiB. All of its dirty runs, every other page at worst, and the border of
  * an extent fit into one transfer, so write-back of a folio is one transfer.
@@ -389,6 +390,17 @@ struct smcfs_region {
 	enum smcfs_origin	push_delay_origin;	/* [lock] */
 	enum smcfs_origin	max_stale_origin;	/* [lock] */
 	struct smcfs_pace	push, stale;
+
+	/* Hot pages (hot.c). */
+	struct mutex		hot_lock;	/* outside of folio locks; one harvest at a time */
+	struct xarray		hot_windows;	/* struct smcfs_hot_window by index / its pages */
+	atomic_t		nr_hot_windows;
+	atomic_t		nr_hot;		/* bits in windows */
+	u8			hot;		/* [lock] reads: READ_ONCE; pages may become hot */
+	enum smcfs_origin	hot_origin;	/* [lock] */
+	bool			hot_used;	/* READ_ONCE; one was hot, ever */
+	bool			hot_busy;	/* a harvest is under way: see smcfs_hot_busy() */
+
 	struct smcfs_stats	stats;
 };
 
@@ -433,6 +445,7 @@ int smcfs_region_set_writers(struct smcfs_region *region, u32 writers);
 void smcfs_region_pin(struct smcfs_region *region, struct file *file);
 /* Sends dirty pages @delay_ms from now unless that is under way. Any context. */
 void smcfs_region_flush_later(struct smcfs_region *region, unsigned int delay_ms);
+void smcfs_region_flush_paced(struct smcfs_region *region);
 /* modes.c */
 void smcfs_modes_init(struct smcfs_region *region);
 void smcfs_modes_changed(struct smcfs_region *region);
@@ -473,9 +486,11 @@ struct smcfs_folio {
 	bool		failed;		/* [lock] merge: one of them was not written */
 	bool		merge;		/* [const] pages[] has nr_pages, else none */
 	DECLARE_BITMAP(dirty, SMCFS_FOLIO_PAGES_MAX);	/* [lock] nr_pages bits */
+	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);	/* [lock] set, cleared: folio lock, too */
 	struct smcfs_page pages[];
 };
 
+struct smcfs_folio *smcfs_folio_attach(struct folio *folio);
 struct smcfs_folio *smcfs_folio_prepare(struct folio *folio);
 int smcfs_folio_mark_range(struct folio *folio, size_t offset, size_t length);
 static inline struct smcfs_folio *smcfs_folio_private(struct folio *folio)
@@ -486,6 +501,58 @@ bool smcfs_folio_held(struct folio *folio);
 bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio);
 void smcfs_invalidate_folio(struct folio *folio, size_t offset, size_t length);
 bool smcfs_release_folio(struct folio *folio, gfp_t gfp);
+
+/* ------------------------------------------------------------------ hot pages (hot.c) */
+
+/* Pages of a window: of what one page of page tables maps, so that folios lie in one. */
+#define SMCFS_HOT_WINDOW	512
+
+struct smcfs_hot_window {
+	pgoff_t	start;				/* [const] a multiple of SMCFS_HOT_WINDOW */
+	DECLARE_BITMAP(hot, SMCFS_HOT_WINDOW);	/* atomic: hot, or were before they were dropped */
+	u8	count[SMCFS_HOT_WINDOW];	/* faults; of hot pages: flushes without a store */
+};
+
+/* Does this kernel have what it takes? */
+bool smcfs_hot_possible(void);
+void smcfs_hot_init(struct smcfs_region *region);
+void smcfs_hot_free(struct smcfs_region *region);
+void smcfs_hot_touch(struct smcfs_region *region, struct folio *folio, unsigned int index);
+void smcfs_hot_keep(struct smcfs_region *region, struct folio *folio);
+int smcfs_hot_cool_all(struct smcfs_region *region);
+int smcfs_sync_fs(struct super_block *sb, int wait);
+/* Of hot.c for wb_issue.c; the caller has region->hot_lock. */
+struct smcfs_hot_window *smcfs_hot_next(struct smcfs_region *region, pgoff_t *index, pgoff_t end);
+void smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t first, pgoff_t nr,
+		       unsigned long *stored);
+struct folio *smcfs_hot_folio(struct smcfs_region *region, struct address_space *mapping,
+			      struct smcfs_hot_window *window, unsigned int at);
+bool smcfs_hot_check(struct smcfs_region *region, struct smcfs_hot_window *window,
+		     struct folio *folio, unsigned int at);
+bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio, unsigned long *stored);
+bool smcfs_hot_idle(struct smcfs_hot_window *window, struct folio *folio, unsigned int at);
+void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window,
+		    struct folio *folio);
+void smcfs_hot_owe(struct smcfs_region *region, struct address_space *mapping,
+		   struct smcfs_hot_window *window, unsigned int at, unsigned long *stored);
+
+/* May pages of @folio be stored to while it is clean? It is locked. */
+static inline bool smcfs_folio_hot(struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+
+	return sf && !bitmap_empty(sf->hot, sf->nr_pages);
+}
+
+/*
+ * May stores to a folio be known to a flush alone? It is locked and mapped nowhere, and its dirty
+ * flag was looked at before.
+ */
+static inline bool smcfs_hot_busy(struct smcfs_region *region)
+{
+	smp_mb();	/* pairs with that of smcfs_hot_flush(): page tables were looked at */
+	return READ_ONCE(region->hot_busy);
+}
 
 /* ------------------------------------------------------------------ merge (twin.c, stage.c) */
 
@@ -538,6 +605,7 @@ bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned i
 void smcfs_twin_put_stage(struct address_space *mapping, struct smcfs_stage *stage);
 void smcfs_twin_part_done(struct address_space *mapping, struct folio *folio,
 			  struct smcfs_folio *sf, bool failed);
+void smcfs_twin_cool(struct smcfs_folio *sf, unsigned int index);
 void smcfs_twin_free(struct smcfs_folio *sf);
 
 static inline bool smcfs_region_merges(const struct smcfs_region *region)
@@ -574,6 +642,7 @@ struct smcfs_wb {
 };
 
 int smcfs_writepages(struct address_space *mapping, struct writeback_control *wbc);
+int smcfs_hot_flush(struct inode *inode, loff_t start, loff_t end);
 /*
  * Sends one folio that is locked and held by the caller's batch, and waits, killably. It stays
  * locked.

@@ -91,6 +91,7 @@ static const struct super_operations smcfs_sops = {
 	.drop_inode	= smcfs_drop_inode,
 	.evict_inode	= smcfs_evict_inode,
 	.statfs		= smcfs_statfs,
+	.sync_fs	= smcfs_sync_fs,
 	.umount_begin	= smcfs_umount_begin,
 };
 

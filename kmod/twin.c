@@ -278,10 +278,23 @@ bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned i
 	}
 	kfree(stage->forced);
 	spin_lock_irqsave(&sf->lock, flags);
-	if (!test_bit(index, sf->dirty))
+	if (!test_bit(index, sf->dirty) && !test_bit(index, sf->hot))
 		twin_drop_locked(page);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	return false;
+}
+
+/* A page is no longer hot. @sf's folio is locked; what is in flight needs its twin yet. */
+void smcfs_twin_cool(struct smcfs_folio *sf, unsigned int index)
+{
+	unsigned long flags;
+
+	if (!sf->merge)
+		return;
+	spin_lock_irqsave(&sf->lock, flags);
+	if (!sf->inflight && !test_bit(index, sf->dirty))
+		twin_drop_locked(&sf->pages[index]);
+	spin_unlock_irqrestore(&sf->lock, flags);
 }
 
 /* The target has it. What was stored meanwhile differs from the new twin. */
@@ -320,7 +333,7 @@ static void twin_end(struct smcfs_stage *stage)
 			swap(page->forced, stage->forced);
 		else if (stage->forced)
 			bitmap_or(page->forced, page->forced, stage->forced, PAGE_SIZE);
-	} else if (!test_bit(stage->index, sf->dirty)) {
+	} else if (!test_bit(stage->index, sf->dirty) && !test_bit(stage->index, sf->hot)) {
 		twin_drop_locked(page);
 	} else {
 		twin_advance(stage, page);

@@ -271,6 +271,8 @@ int smcfs_flush(struct inode *inode, loff_t start, loff_t end)
 	if (smcfs_region_dead(region))
 		return -EIO;
 	wb_snapshot(region, &ticket, &before);
+	if (smcfs_hot_flush(inode, start, end))
+		return -EINTR;
 	err = filemap_fdatawrite_range(mapping, start, end);
 	wb_snapshot(region, &ticket, &after);
 	if (wait_event_killable(region->wait, wb_is_done(region, ticket)))

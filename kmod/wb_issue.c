@@ -199,7 +199,18 @@ static void issue_whole(struct wb_issue *is, struct folio *folio, struct smcfs_f
 	folio_get(folio);	/* of write-back; not before the references were counted */
 }
 
-/* @folio is locked, dirty and not in write-back. */
+/* Takes the dirty flag, and with it all write permissions, unless it is hot. */
+static bool issue_clean(struct wb_issue *is, struct folio *folio)
+{
+	if (!smcfs_folio_hot(folio))
+		return folio_clear_dirty_for_io(folio);
+	smcfs_hot_keep(is->region, folio);
+	/* As the other, but that it counts as a write of this task that was cancelled. */
+	folio_cancel_dirty(folio);
+	return true;
+}
+
+/* @folio is locked, dirty or hot with dirty bits, and not in write-back. */
 static int issue_folio(struct wb_issue *is, struct folio *folio)
 {
 	size_t valid = min_t(loff_t, folio_size(folio), i_size_read(is->inode) - folio_pos(folio));
@@ -217,7 +228,7 @@ static int issue_folio(struct wb_issue *is, struct folio *folio)
 		return 1;
 	sf = smcfs_folio_prepare(folio);
 	/* No memory for the bitmap: it stays dirty, a later round sends it. */
-	if (IS_ERR(sf) || !folio_clear_dirty_for_io(folio)) {
+	if (IS_ERR(sf) || !issue_clean(is, folio)) {
 		issue_stages_free(is);
 		return PTR_ERR_OR_ZERO(sf);
 	}
@@ -232,11 +243,11 @@ static int issue_folio(struct wb_issue *is, struct folio *folio)
 }
 
 /*
- * Locks a folio that still wants write-back. The core's flusher is one for all nodes: it passes a
- * folio over whose holder may be waiting for a dead one.
+ * Locks a folio that still wants write-back; a @hot one also if it is not dirty. The core's flusher
+ * is one for all nodes: it passes a folio over whose holder may be waiting for a dead one.
  * Return: 0, -EAGAIN (nothing to do now), -EINTR.
  */
-static int issue_lock(struct wb_issue *is, struct folio *folio)
+static int issue_lock(struct wb_issue *is, struct folio *folio, bool hot)
 {
 	int err;
 
@@ -247,7 +258,9 @@ static int issue_lock(struct wb_issue *is, struct folio *folio)
 			issue_submit(is);
 			folio_lock(folio);
 		}
-		if (folio->mapping != is->inode->i_mapping || !folio_test_dirty(folio))
+		if (folio->mapping != is->inode->i_mapping)
+			break;
+		if (!hot && !folio_test_dirty(folio))
 			break;
 		if (!folio_test_writeback(folio))
 			return 0;
@@ -300,7 +313,7 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 		for (i = 0; i < folio_batch_count(&batch) && !err; i++) {
 			struct folio *folio = batch.folios[i];
 
-			err = issue_lock(&is, folio);
+			err = issue_lock(&is, folio, false);
 			if (!err) {
 				err = issue_folio(&is, folio);
 				if (!err)	/* else the flusher would take it for progress */
@@ -318,6 +331,112 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 	issue_submit(&is);
 	smcfs_grant_put(is.grant);
 	return err < 0 ? err : 0;
+}
+
+/*
+ * The hot folio of a page whose store was harvested, or that is idle. The core's flusher cannot
+ * have sent it meanwhile unless it was dirty. Return: 0 or -EINTR: nothing was done.
+ */
+static int issue_hot(struct wb_issue *is, struct smcfs_hot_window *window, unsigned int at,
+		     unsigned long *stored)
+{
+	struct address_space *mapping = is->inode->i_mapping;
+	struct folio *folio;
+	int err = -EAGAIN;
+
+	while (err == -EAGAIN) {
+		folio = smcfs_hot_folio(is->region, mapping, window, at);
+		if (!folio)
+			return 0;
+		if (!test_bit(at, stored) && !folio_maybe_dma_pinned(folio) &&
+		    !smcfs_hot_idle(window, folio, at)) {
+			folio_put(folio);
+			return 0;
+		}
+		err = issue_lock(is, folio, true);
+		if (!err) {
+			if (smcfs_hot_check(is->region, window, folio, at)) {
+				if (!smcfs_hot_take(window, folio, stored))
+					smcfs_hot_cool(is->region, window, folio);
+				else if (issue_folio(is, folio))
+					folio_mark_dirty(folio);
+			}
+			folio_unlock(folio);
+		}
+		folio_put(folio);	/* -EAGAIN: it has moved */
+	}
+	return err;
+}
+
+/* Pages @from to @to of a window. Return: 0 or -EINTR: what was not sent is dirty. */
+static int issue_window(struct wb_issue *is, struct smcfs_hot_window *window, unsigned int from,
+			unsigned int to)
+{
+	struct address_space *mapping = is->inode->i_mapping;
+	DECLARE_BITMAP(stored, SMCFS_HOT_WINDOW);
+	int err = IS_ERR(is->grant) ? -EIO : 0;
+	unsigned int at;
+
+	bitmap_zero(stored, SMCFS_HOT_WINDOW);
+	smcfs_hot_harvest(mapping, window->start, window->start + from, to - from + 1, stored);
+	for (at = find_next_bit(window->hot, to + 1, from); at <= to;
+	     at = find_next_bit(window->hot, to + 1, at + 1)) {
+		if (!err)
+			err = issue_hot(is, window, at, stored);
+		if (err && test_bit(at, stored)) {
+			issue_submit(is);
+			smcfs_hot_owe(is->region, mapping, window, at, stored);
+		}
+	}
+	return err == -EINTR ? err : 0;
+}
+
+/**
+ * smcfs_hot_flush() - send what was stored to hot pages
+ * @inode: of a region.
+ * @start: first byte.
+ * @end: last byte, inclusive.
+ *
+ * What cannot be sent, without a session, is dirty afterwards. Nobody waits for acknowledgements,
+ * but tickets are drawn.
+ * Context: process, killable.
+ * Return: 0 or -EINTR.
+ */
+int smcfs_hot_flush(struct inode *inode, loff_t start, loff_t end)
+{
+	struct smcfs_region *region = smcfs_i(inode)->region;
+	struct writeback_control wbc = { .sync_mode = WB_SYNC_ALL };
+	struct wb_issue is = { .wbc = &wbc, .inode = inode, .region = region, .sync = true };
+	pgoff_t index = start >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
+	struct smcfs_hot_window *window;
+	int err = 0;
+
+	/* Pairs with WRITE_ONCE() of hot_set(). */
+	if (!READ_ONCE(region->hot_used))
+		return 0;
+	if (mutex_lock_killable(&region->hot_lock))
+		return -EINTR;
+	INIT_LIST_HEAD(&is.stages);
+	is.grant = smcfs_region_grant(region);
+	/* Pairs with smcfs_hot_busy(): before the first dirty bit is taken from a page table. */
+	WRITE_ONCE(region->hot_busy, true);
+	smp_mb();
+	while (!err && (window = smcfs_hot_next(region, &index, last))) {
+		err = issue_window(&is, window, index - window->start,
+				   min(last - window->start, (pgoff_t)SMCFS_HOT_WINDOW - 1));
+		index = window->start + SMCFS_HOT_WINDOW;
+		cond_resched();
+	}
+	issue_submit(&is);
+	/* After the last of them has its write-back flag, or is dirty. */
+	smp_store_release(&region->hot_busy, false);
+	mutex_unlock(&region->hot_lock);
+	if (!IS_ERR(is.grant))
+		smcfs_grant_put(is.grant);
+	/* Stores to them tell nobody: they are looked for. */
+	if (atomic_read(&region->nr_hot))
+		smcfs_region_flush_later(region, READ_ONCE(region->flush_after_ms));
+	return err;
 }
 
 /**

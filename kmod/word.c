@@ -107,7 +107,7 @@ static void word_follow(struct folio *folio, u64 pos, u32 size, u64 value, bool 
 	unsigned long flags;
 
 	if (!sf || !sf->merge) {
-		if (!look || !folio_test_dirty(folio))
+		if (!look || !(folio_test_dirty(folio) || smcfs_folio_hot(folio)))
 			word_set_in(shadow, pos, size, value);
 		return;
 	}
@@ -193,7 +193,7 @@ static struct folio *word_clean_folio(struct address_space *mapping, u64 pos)
 		return NULL;
 	}
 	if (folio->mapping == mapping && folio_test_uptodate(folio) &&
-	    !folio_test_dirty(folio) && !folio_test_writeback(folio))
+	    !folio_test_dirty(folio) && !folio_test_writeback(folio) && !smcfs_folio_hot(folio))
 		return folio;
 	folio_unlock(folio);
 	folio_put(folio);

@@ -36,7 +36,8 @@ std::array<nla_policy, SMCFS_A_MAX + 1> make_policy()
         policy[attr].type = NLA_U32;
     for (int attr : {SMCFS_A_CTO, SMCFS_A_DAEMON_PRESENT, SMCFS_A_CTO_ORIGIN,
                      SMCFS_A_FLUSH_AFTER_ORIGIN, SMCFS_A_MERGE_UNIT_ORIGIN, SMCFS_A_WRITERS_ORIGIN,
-                     SMCFS_A_SYNC_MODE_ORIGIN, SMCFS_A_PUSH_DELAY_ORIGIN, SMCFS_A_MAX_STALE_ORIGIN})
+                     SMCFS_A_SYNC_MODE_ORIGIN, SMCFS_A_PUSH_DELAY_ORIGIN, SMCFS_A_MAX_STALE_ORIGIN,
+                     SMCFS_A_HOT, SMCFS_A_HOT_ORIGIN})
         policy[attr].type = NLA_U8;
     policy[SMCFS_A_STATS].type = NLA_NESTED;
     return policy;
@@ -204,6 +205,10 @@ Result<RegionInfo> parse_region(const nlmsghdr* msg)
         info.max_stale_us = nla_get_u32(attrs[SMCFS_A_MAX_STALE_US]);
     if (attrs[SMCFS_A_MAX_STALE_ORIGIN])
         info.max_stale_origin = nla_get_u8(attrs[SMCFS_A_MAX_STALE_ORIGIN]);
+    if (attrs[SMCFS_A_HOT])
+        info.hot = nla_get_u8(attrs[SMCFS_A_HOT]) != 0;
+    if (attrs[SMCFS_A_HOT_ORIGIN])
+        info.hot_origin = nla_get_u8(attrs[SMCFS_A_HOT_ORIGIN]);
     info.dirty_bytes = get_u64(attrs, SMCFS_A_DIRTY_BYTES);
     info.writeback_bytes = get_u64(attrs, SMCFS_A_WRITEBACK_BYTES);
     info.cached_bytes = get_u64(attrs, SMCFS_A_CACHED_BYTES);

@@ -72,6 +72,8 @@ struct RegionInfo {
     uint32_t sync_mode_origin = SMCFS_ORIGIN_UNSPEC;
     uint32_t push_delay_origin = SMCFS_ORIGIN_UNSPEC;
     uint32_t max_stale_origin = SMCFS_ORIGIN_UNSPEC;
+    std::optional<bool> hot;
+    uint32_t hot_origin = SMCFS_ORIGIN_UNSPEC;
     uint64_t dirty_bytes = 0;
     uint64_t writeback_bytes = 0;
     uint64_t cached_bytes = 0;
@@ -112,6 +114,7 @@ struct RegionSettings {
     std::optional<uint32_t> sync_mode; // enum smcfs_sync
     std::optional<uint32_t> push_delay_us;
     std::optional<uint32_t> max_stale_us;
+    std::optional<bool> hot;
 };
 
 // One message of the family. EPROTO names the attribute that is missing or malformed.

@@ -250,8 +250,10 @@ Result<void> Kernel::set(uint64_t id, const RegionSettings& settings)
 {
     Msg msg = SMC_TRY(message(SMCFS_CMD_REGION_SET, NLM_F_ACK));
     int err = nla_put_u64(msg.get(), SMCFS_A_REGION_ID, id);
-    if (err >= 0 && settings.cto)
-        err = nla_put_u8(msg.get(), SMCFS_A_CTO, *settings.cto ? 1 : 0);
+    for (const auto& [attr, value] :
+         {std::pair{SMCFS_A_CTO, settings.cto}, {SMCFS_A_HOT, settings.hot}})
+        if (err >= 0 && value)
+            err = nla_put_u8(msg.get(), attr, *value ? 1 : 0);
     for (const auto& [attr, value] : {std::pair{SMCFS_A_FLUSH_AFTER_MS, settings.flush_after_ms},
                                       {SMCFS_A_WRITERS, settings.writers},
                                       {SMCFS_A_MERGE_UNIT, settings.merge_unit},

@@ -200,6 +200,7 @@ RegionParams read_params(TableReader& reader, std::string_view mode_key)
         params.mode = parse_sync_mode(*name);
     number(params.push_delay_us, "push_delay_us", 0, SMCFS_PUSH_DELAY_US_MAX);
     number(params.max_stale_us, "max_stale_us", 0, SMCFS_MAX_STALE_US_MAX);
+    params.hot = reader.boolean("hot");
     return params;
 }
 

@@ -165,6 +165,8 @@ Json to_json(const RegionParams& params)
         json["push_delay_us"] = *params.push_delay_us;
     if (params.max_stale_us)
         json["max_stale_us"] = *params.max_stale_us;
+    if (params.hot)
+        json["hot"] = *params.hot;
     return json;
 }
 
@@ -195,6 +197,8 @@ Result<RegionParams> params_from_json(const Json& json)
     }
     params.push_delay_us = SMC_TRY(number("push_delay_us", 0, SMCFS_PUSH_DELAY_US_MAX));
     params.max_stale_us = SMC_TRY(number("max_stale_us", 0, SMCFS_MAX_STALE_US_MAX));
+    if (json.contains("hot"))
+        params.hot = SMC_TRY(get_bool(json, "hot"));
     return params;
 }
 

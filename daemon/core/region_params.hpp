@@ -22,6 +22,7 @@ struct RegionParams {
     std::optional<std::uint32_t> mode;           // enum smcfs_sync
     std::optional<std::uint32_t> push_delay_us;  // to SMCFS_PUSH_DELAY_US_MAX
     std::optional<std::uint32_t> max_stale_us;   // to SMCFS_MAX_STALE_US_MAX; 0: off
+    std::optional<bool> hot;
 
     bool operator==(const RegionParams&) const = default;
 
@@ -33,6 +34,7 @@ struct RegionParams {
         fill(mode, weaker.mode);
         fill(push_delay_us, weaker.push_delay_us);
         fill(max_stale_us, weaker.max_stale_us);
+        fill(hot, weaker.hot);
     }
 
 private:

@@ -53,8 +53,6 @@ check_guards() {
 		"pexpect $((GUARD + LENGTH)) $GUARD 238"
 }
 
-region_is() { [ "$(smcctl -j regions | tr -d ' \n' | grep -o '"attached":.*' | grep -o "\"name\":\"$1\"[^}]*" | grep -o '"state":"[a-z]*"' | head -n 1)" = "\"state\":\"$2\"" ]; }
-
 # A failed write leaves its page dirty: EIO once, then success, and the bytes are there.
 failed_fsync_then_good() {
 	if [ "$NODE" = client ]; then

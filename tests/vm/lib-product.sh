@@ -150,6 +150,9 @@ counter() {
 # counter_is REGION NAME VALUE
 counter_is() { [ "$(counter "$1" "$2")" = "$3" ]; }
 
+# region_is NAME STATE
+region_is() { [ "$(smcctl -j regions | tr -d ' \n' | grep -o '"attached":.*' | grep -o "\"name\":\"$1\"[^}]*" | grep -o '"state":"[a-z]*"' | head -n 1)" = "\"state\":\"$2\"" ]; }
+
 # --- a process that does one system call at a time ------------------------------------------
 
 # probe_open NAME [COMMAND...]: start a probe (run by COMMAND, as setpriv); `p NAME CALL` then

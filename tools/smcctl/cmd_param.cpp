@@ -32,6 +32,7 @@ const std::vector<Param>& params()
         {"flush_after_ms", "flush_after_ms", &RegionInfo::flush_after_origin},
         {"generation", "generation", nullptr},
         {"gid", "gid", nullptr},
+        {"hot", "hot", &RegionInfo::hot_origin},
         {"max_stale_us", "max_stale_us", &RegionInfo::max_stale_origin},
         {"merge_unit", "merge_unit", &RegionInfo::merge_unit_origin},
         {"mode", "sync_mode", &RegionInfo::sync_mode_origin},
@@ -140,6 +141,8 @@ Result<void> apply(client::RegionSettings& settings, const std::string& assignme
     std::string value = assignment.substr(equals + 1);
     if (key == "cto") {
         settings.cto = SMC_TRY(parse_switch(value));
+    } else if (key == "hot") {
+        settings.hot = SMC_TRY(parse_switch(value));
     } else if (key == "flush_after_ms") {
         settings.flush_after_ms = SMC_TRY(parse_number(key, value, 1, kFlushAfterMsMax));
     } else if (key == "mode") {
@@ -184,6 +187,8 @@ Json changes(const client::RegionSettings& settings)
         changed["push_delay_us"] = *settings.push_delay_us;
     if (settings.max_stale_us)
         changed["max_stale_us"] = *settings.max_stale_us;
+    if (settings.hot)
+        changed["hot"] = *settings.hot;
     return changed;
 }
 
@@ -221,7 +226,8 @@ Result<int> set(const Context& context, const SetArgs& args)
                          {"writers", "writers"},
                          {"mode", "mode"},
                          {"push_delay_us", "push_delay_us"},
-                         {"max_stale_us", "max_stale_us"}});
+                         {"max_stale_us", "max_stale_us"},
+                         {"hot", "hot"}});
     if (settings.sync_mode == SMCFS_SYNC_EAGER)
         out.line("stores through mappings are sent as soon as can be, but not waited for: "
                  "msync(2) is what waits");

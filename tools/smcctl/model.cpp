@@ -70,6 +70,7 @@ Json to_json(const client::RegionInfo& region)
         {"sync_mode", region.sync_mode ? Json(sync_mode_name(*region.sync_mode)) : Json()},
         {"push_delay_us", value_or_null(region.push_delay_us)},
         {"max_stale_us", value_or_null(region.max_stale_us)},
+        {"hot", value_or_null(region.hot)},
         {"dirty_bytes", region.dirty_bytes},
         {"writeback_bytes", region.writeback_bytes},
         {"cached_bytes", region.cached_bytes},

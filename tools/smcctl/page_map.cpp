@@ -23,6 +23,7 @@ constexpr std::array<StateText, SMCFS_PAGE_STATE_MAX + 1> kStates{{
     {"clean", '-', 1},
     {"dirty", '#', 4},
     {"in_flight", '>', 5},
+    {"hot", '*', 2},
 }};
 
 const StateText& text_of(uint32_t state)

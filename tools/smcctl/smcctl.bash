@@ -45,8 +45,8 @@ _smcctl()
     attach) words='--wait' && mapfile -t COMPREPLY < <(compgen -f -- "${cur:-/smc/}") ;;
     detach) words="--force --yes $(_smcctl_regions)" ;;
     flush | acquire) words="--offset --length $(_smcctl_regions)" ;;
-    get) words="cto flush_after_ms generation gid max_stale_us merge_unit mode permissions push_delay_us readonly size uid writers $(_smcctl_regions)" ;;
-    set) words="cto=on cto=off flush_after_ms= max_stale_us= merge_unit= mode=lazy mode=push mode=eager push_delay_us= writers=merge writers=exclusive $(_smcctl_regions)" ;;
+    get) words="cto flush_after_ms generation gid hot max_stale_us merge_unit mode permissions push_delay_us readonly size uid writers $(_smcctl_regions)" ;;
+    set) words="cto=on cto=off flush_after_ms= hot=on hot=off max_stale_us= merge_unit= mode=lazy mode=push mode=eager push_delay_us= writers=merge writers=exclusive $(_smcctl_regions)" ;;
     ping) words="--seconds --no-rdma $(_smcctl_names peers node)" ;;
     inspect) words=$(_smcctl_regions) ;;
     stats) words="--watch --interval --count $(_smcctl_regions)" ;;

@@ -70,10 +70,10 @@ struct smcfs_cm_private {
  *	pages are discarded, open files turn to EIO; the reply carries DISCARDED_BYTES.
  * @SMCFS_CMD_REGION_REVOKE: REGION_ID: the memory is gone for good; as DETACH with FORCE.
  * @SMCFS_CMD_REGION_SET: REGION_ID and any of CTO, FLUSH_AFTER_MS, MERGE_UNIT, WRITERS, SYNC_MODE,
- *	PUSH_DELAY_US, MAX_STALE_US, [ORIGIN]: change a live region, all or nothing. What has a
- *	higher origin already keeps its value, without an error. WRITERS: -EBUSY while it is open
+ *	PUSH_DELAY_US, MAX_STALE_US, HOT, [ORIGIN]: change a live region, all or nothing. What has
+ *	a higher origin already keeps its value, without an error. WRITERS: -EBUSY while it is open
  *	for writing or has pages that are in use; -EPERM: merge where the exporter asks for
- *	exclusive.
+ *	exclusive. HOT: -EOPNOTSUPP: on, which this kernel cannot.
  * @SMCFS_CMD_WRITER_RESULT: REGION_ID, ERRNO (0: granted): answer to UPCALL_WRITER.
  * @SMCFS_CMD_LIST_RESULT: COOKIE, ERRNO, NAMES: answer to UPCALL_LIST.
  *
@@ -180,6 +180,8 @@ enum smcfs_attr {
 	SMCFS_A_PUSH_DELAY_ORIGIN,	/* u8, enum smcfs_origin */
 	SMCFS_A_MAX_STALE_ORIGIN,	/* u8, enum smcfs_origin */
 	SMCFS_A_PAGES,			/* binary: array of struct smcfs_page_run */
+	SMCFS_A_HOT,			/* u8, 0 or 1: pages that are written often stay writable */
+	SMCFS_A_HOT_ORIGIN,		/* u8, enum smcfs_origin */
 	__SMCFS_A_MAX,
 };
 #define SMCFS_A_MAX (__SMCFS_A_MAX - 1)
@@ -200,6 +202,7 @@ enum smcfs_page_state {
 	SMCFS_PAGE_CLEAN,
 	SMCFS_PAGE_DIRTY,		/* has to be sent */
 	SMCFS_PAGE_INFLIGHT,		/* sent, not acknowledged */
+	SMCFS_PAGE_HOT,			/* stays writable: clean, or stored to since the last flush */
 	__SMCFS_PAGE_STATE_MAX,
 };
 #define SMCFS_PAGE_STATE_MAX (__SMCFS_PAGE_STATE_MAX - 1)

@@ -32,7 +32,7 @@ region() {
 
 # has REGION KEY VALUE: whether it is so.
 has() {
-	smcctl -j get "$SELF:$1" "$2" 2>/dev/null | tr -d ' \n' | grep -qE "\"value\":\"?$3\"?[,}]"
+	smcctl get "$SELF:$1" "$2" 2>/dev/null | grep -qx "$3"
 }
 # want REGION KEY VALUE: make it so, where the product can.
 want() { has "$@" || { smcctl set "$SELF:$1" "$2=$3" && has "$@"; }; }
@@ -72,7 +72,7 @@ smc_run() {
 	{
 		side exclusive exclusive writers exclusive $EXCLUSIVE &&
 			side merge merge writers merge $MERGE &&
-			side hot exclusive hot on $HOT
+			side hot exclusive hot yes $HOT
 	} || return 1
 	smcctl -j stats
 }

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Hot pages: written so often that they stay writable; their stores are found in the page tables.
+ * Copyright (c) 2026 The SMC authors
+ *
+ * A store to a page that was sent costs a fault, and sending takes the write permission back, which
+ * is more than the sending itself when a program writes the same pages over and over. A page that
+ * became writable in several epochs is hot: it stays so, and a flush *harvests*: it takes the dirty
+ * bits of page-table entries, a window of pages at a time, and sends the pages that had one.
+ *
+ *	page_mkwrite, for the third time --> hot bit, dirty bit, folio dirty
+ *	sending a folio with hot pages ----> folio clean, entries stay writable
+ *	smcfs_flush() ----> harvest a window --> stored pages: dirty bits, sent by wb_issue.c
+ *	idle, hot=off, another mode -------> cooled: write-protected, and dirty if it was stored to
+ *
+ * Why no store is lost: between flushes a hot page is what any page of a filesystem without write
+ * notification is: writable, with a clean folio, and its stores in the entries' dirty bits. All who
+ * unmap it carry the bit over to the folio (->dirty_folio, which makes dirty bits of hot bits), and
+ * all who write by reference (GUP) mark the folio dirty, which they would not do if it were dirty
+ * all the time. What is left is the time between a harvest and the sending, when only the flush
+ * knows: region->hot_busy keeps the page in the page cache, and region->hot_lock keeps other
+ * barriers from returning before what was harvested has its ticket.
+ *
+ * Contexts: process.
+ * Locking: region->hot_lock > folio lock > smcfs_folio.lock. Counts of a window: the folio lock of
+ *	their page.
+ * Lifetime: windows live as long as their region. Their bits say where hot pages may be; a folio
+ *	that was dropped and fetched again is not hot, and the next flush clears its bit.
+ * Failure: no memory for a window: the page is not hot. A page that could not be sent is dirty.
+ *	Without CONFIG_MAPPING_DIRTY_HELPERS nothing is ever hot.
+ */
+#include <linux/bitmap.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "smcfs.h"
+
+/* A page is hot when it became writable more often than this since it was last cooled. */
+#define SMCFS_HOT_AFTER		2
+/* It cools when so many flushes found no store to it: 5 s if only flush_after_ms brings them. */
+#define SMCFS_HOT_IDLE		50
+/* Pages of a region, since every flush looks at each; and windows, which are never freed. */
+#define SMCFS_HOT_MAX		16384
+#define SMCFS_HOT_WINDOWS_MAX	4096
+
+bool smcfs_hot_possible(void)
+{
+	return IS_ENABLED(CONFIG_MAPPING_DIRTY_HELPERS);
+}
+
+void smcfs_hot_init(struct smcfs_region *region)
+{
+	mutex_init(&region->hot_lock);
+	xa_init_flags(&region->hot_windows, XA_FLAGS_LOCK_BH);	/* the last put may be in softirq */
+	region->hot_origin = SMCFS_ORIGIN_DEFAULT;
+}
+
+void smcfs_hot_free(struct smcfs_region *region)
+{
+	struct smcfs_hot_window *window;
+	unsigned long at;
+
+	xa_for_each(&region->hot_windows, at, window)
+		kfree(window);
+	xa_destroy(&region->hot_windows);
+}
+
+static struct smcfs_hot_window *hot_window(struct smcfs_region *region, pgoff_t index)
+{
+	unsigned long at = index / SMCFS_HOT_WINDOW;
+	struct smcfs_hot_window *window = xa_load(&region->hot_windows, at);
+	struct smcfs_hot_window *old;
+	gfp_t gfp = GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN;
+
+	if (window || atomic_read(&region->nr_hot_windows) >= SMCFS_HOT_WINDOWS_MAX)
+		return window;
+	window = kzalloc(sizeof(*window), gfp);
+	if (!window)
+		return NULL;
+	window->start = at * SMCFS_HOT_WINDOW;
+	old = xa_cmpxchg_bh(&region->hot_windows, at, NULL, window, gfp);
+	if (old) {
+		kfree(window);
+		return xa_is_err(old) ? NULL : old;
+	}
+	atomic_inc(&region->nr_hot_windows);
+	return window;
+}
+
+static void hot_set(struct smcfs_region *region, struct smcfs_hot_window *window, unsigned int at)
+{
+	if (test_and_set_bit(at, window->hot))
+		return;
+	window->count[at] = 0;
+	atomic_inc(&region->nr_hot);
+	/* Pairs with READ_ONCE() of smcfs_hot_flush(): the page has no store yet. */
+	WRITE_ONCE(region->hot_used, true);
+}
+
+static void hot_clear(struct smcfs_region *region, struct smcfs_hot_window *window, unsigned int at)
+{
+	if (!test_and_clear_bit(at, window->hot))
+		return;
+	window->count[at] = 0;
+	atomic_dec(&region->nr_hot);
+}
+
+/**
+ * smcfs_hot_touch() - a page is about to become writable in a page table: is it one to stay so?
+ * @region: of it.
+ * @folio: locked; marked dirty next.
+ * @index: of the page in @folio.
+ *
+ * Context: process.
+ */
+void smcfs_hot_touch(struct smcfs_region *region, struct folio *folio, unsigned int index)
+{
+	unsigned int at = (folio->index + index) % SMCFS_HOT_WINDOW;
+	struct smcfs_hot_window *window;
+	struct smcfs_folio *sf;
+	unsigned long flags;
+
+	/* What is to be pushed is known by its fault. */
+	if (!READ_ONCE(region->hot) || READ_ONCE(region->sync_mode) != SMCFS_SYNC_LAZY)
+		return;
+	window = hot_window(region, folio->index + index);
+	if (!window)
+		return;
+	if (!test_bit(at, window->hot)) {
+		if (window->count[at] < SMCFS_HOT_AFTER) {
+			window->count[at]++;
+			return;
+		}
+		if (atomic_read(&region->nr_hot) >= SMCFS_HOT_MAX)
+			return;
+	}
+	sf = smcfs_folio_attach(folio);
+	if (IS_ERR(sf))
+		return;
+	spin_lock_irqsave(&sf->lock, flags);
+	__set_bit(index, sf->hot);
+	spin_unlock_irqrestore(&sf->lock, flags);
+	hot_set(region, window, at);
+}
+
+/**
+ * smcfs_hot_keep() - a folio with hot pages is going to be sent, and stays writable
+ * @region: of it.
+ * @folio: locked.
+ *
+ * All of its dirty pages, which may be writable, too, are hot from here on. Context: process.
+ */
+void smcfs_hot_keep(struct smcfs_region *region, struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	DECLARE_BITMAP(more, SMCFS_FOLIO_PAGES_MAX);
+	struct smcfs_hot_window *window;
+	unsigned long flags;
+	unsigned int i;
+	bool any;
+
+	spin_lock_irqsave(&sf->lock, flags);
+	any = bitmap_andnot(more, sf->dirty, sf->hot, sf->nr_pages);
+	bitmap_or(sf->hot, sf->hot, sf->dirty, sf->nr_pages);
+	spin_unlock_irqrestore(&sf->lock, flags);
+	if (!any)
+		return;
+	/* It exists: a page of the folio was hot, and no folio goes over its end. */
+	window = hot_window(region, folio->index);
+	for_each_set_bit(i, more, sf->nr_pages)
+		hot_set(region, window, folio->index % SMCFS_HOT_WINDOW + i);
+}
+
+/* The first window with hot pages at or after *@index, up to @end; *@index moves to its start. */
+struct smcfs_hot_window *smcfs_hot_next(struct smcfs_region *region, pgoff_t *index, pgoff_t end)
+{
+	unsigned long at = *index / SMCFS_HOT_WINDOW;
+	struct smcfs_hot_window *window;
+
+	xa_for_each_range(&region->hot_windows, at, window, at, end / SMCFS_HOT_WINDOW) {
+		if (bitmap_empty(window->hot, SMCFS_HOT_WINDOW))
+			continue;
+		*index = max(*index, window->start);
+		return window;
+	}
+	return NULL;
+}
+
+/**
+ * smcfs_hot_harvest() - take the stores to some pages out of the page tables
+ * @mapping: of a region; the caller has region->hot_lock.
+ * @start: the page of bit 0.
+ * @first: the first page.
+ * @nr: pages.
+ * @stored: gets a bit for each page that was stored to.
+ *
+ * Context: process.
+ */
+void smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t first, pgoff_t nr,
+		       unsigned long *stored)
+{
+#ifdef CONFIG_MAPPING_DIRTY_HELPERS
+	pgoff_t from = 0, to = 0;
+
+	clean_record_shared_mapping_range(mapping, first, nr, start, stored, &from, &to);
+#endif
+}
+
+/**
+ * smcfs_hot_cool() - the pages of a folio are no longer hot
+ * @region: of it; the caller has region->hot_lock.
+ * @window: of it.
+ * @folio: locked.
+ *
+ * They are write-protected; those that were stored to since the last harvest are dirty. Those that
+ * somebody holds by reference may yet be stored to, and are dirty, too. Context: process.
+ */
+void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window,
+		    struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	DECLARE_BITMAP(stored, SMCFS_FOLIO_PAGES_MAX);
+	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);
+	unsigned long flags;
+	unsigned int i;
+	bool dirty;
+
+	bitmap_zero(stored, SMCFS_FOLIO_PAGES_MAX);
+#ifdef CONFIG_MAPPING_DIRTY_HELPERS
+	/* Keeps the dirty bits: first, so that none comes after the harvest. */
+	wp_shared_mapping_range(folio->mapping, folio->index, sf->nr_pages);
+#endif
+	smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, stored);
+	spin_lock_irqsave(&sf->lock, flags);
+	bitmap_copy(hot, sf->hot, sf->nr_pages);
+	bitmap_zero(sf->hot, sf->nr_pages);
+	if (smcfs_folio_held(folio))
+		bitmap_or(stored, stored, hot, sf->nr_pages);
+	bitmap_and(stored, stored, hot, sf->nr_pages);
+	bitmap_or(sf->dirty, sf->dirty, stored, sf->nr_pages);
+	dirty = !bitmap_empty(stored, sf->nr_pages);
+	spin_unlock_irqrestore(&sf->lock, flags);
+	if (dirty)
+		folio_mark_dirty(folio);
+	for_each_set_bit(i, hot, sf->nr_pages) {
+		smcfs_twin_cool(sf, i);
+		hot_clear(region, window, folio->index % SMCFS_HOT_WINDOW + i);
+	}
+}
+
+/* The folio of a page, which may be hot; held, not locked. NULL: there is none. */
+struct folio *smcfs_hot_folio(struct smcfs_region *region, struct address_space *mapping,
+			      struct smcfs_hot_window *window, unsigned int at)
+{
+	struct folio *folio = __filemap_get_folio(mapping, window->start + at, 0, 0);
+
+	if (!IS_ERR(folio))
+		return folio;
+	hot_clear(region, window, at);
+	return NULL;
+}
+
+/* Is the page at @at, of @folio, which is locked, hot indeed? */
+bool smcfs_hot_check(struct smcfs_region *region, struct smcfs_hot_window *window,
+		     struct folio *folio, unsigned int at)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+
+	if (sf && test_bit(window->start + at - folio->index, sf->hot))
+		return true;
+	hot_clear(region, window, at);
+	return false;
+}
+
+/* As smcfs_hot_folio(), hot and locked. Not killable: what was harvested must not be lost. */
+static struct folio *hot_lock_folio(struct smcfs_region *region, struct address_space *mapping,
+				    struct smcfs_hot_window *window, unsigned int at)
+{
+	struct folio *folio;
+
+	while ((folio = smcfs_hot_folio(region, mapping, window, at))) {
+		folio_lock(folio);
+		if (folio->mapping == mapping && smcfs_hot_check(region, window, folio, at))
+			return folio;
+		folio_unlock(folio);
+		folio_put(folio);
+		if (!test_bit(at, window->hot))
+			return NULL;
+	}
+	return NULL;
+}
+
+/**
+ * smcfs_hot_take() - harvested stores become dirty bits
+ * @window: of the folio.
+ * @folio: locked and hot.
+ * @stored: of @window; those of @folio are cleared.
+ *
+ * Who has the folio pinned may have stored to it, too. Context: process.
+ * Return: there are any.
+ */
+bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio, unsigned long *stored)
+{
+	struct smcfs_region *region = smcfs_i(folio->mapping->host)->region;
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned int at = folio->index % SMCFS_HOT_WINDOW, i, nr = 0;
+	bool pinned = folio_maybe_dma_pinned(folio);
+	unsigned long flags;
+
+	spin_lock_irqsave(&sf->lock, flags);
+	for_each_set_bit(i, sf->hot, sf->nr_pages) {
+		if (!__test_and_clear_bit(at + i, stored) && !pinned)
+			continue;
+		__set_bit(i, sf->dirty);
+		window->count[at + i] = 0;
+		nr++;
+	}
+	spin_unlock_irqrestore(&sf->lock, flags);
+	if (nr)
+		smcfs_stat_add(&region->stats, SMCFS_STAT_DIRTIED_PAGES, nr);
+	return nr;
+}
+
+/*
+ * A page of @folio was not stored to, by this harvest. Return: nobody stored to any of the folio
+ * for long.
+ */
+bool smcfs_hot_idle(struct smcfs_hot_window *window, struct folio *folio, unsigned int at)
+{
+	unsigned int i = folio->index % SMCFS_HOT_WINDOW, end = i + folio_nr_pages(folio);
+
+	if (window->count[at] < SMCFS_HOT_IDLE) {
+		window->count[at]++;
+		return false;
+	}
+	for (; i < end; i++)
+		if (test_bit(i, window->hot) && window->count[i] < SMCFS_HOT_IDLE)
+			return false;
+	return true;
+}
+
+/* A page that was harvested is not going to be sent by this flush: it is dirty. */
+void smcfs_hot_owe(struct smcfs_region *region, struct address_space *mapping,
+		   struct smcfs_hot_window *window, unsigned int at, unsigned long *stored)
+{
+	struct folio *folio = hot_lock_folio(region, mapping, window, at);
+
+	if (!folio)
+		return;
+	if (smcfs_hot_take(window, folio, stored))
+		folio_mark_dirty(folio);
+	folio_unlock(folio);
+	folio_put(folio);
+}
+
+/**
+ * smcfs_hot_cool_all() - no page of a region is hot any more
+ * @region: bound; no page becomes hot meanwhile, since a parameter was changed.
+ *
+ * A fault that looked at the parameter before may leave one, until the next flush.
+ * Context: process, killable.
+ * Return: 0 or -EINTR.
+ */
+int smcfs_hot_cool_all(struct smcfs_region *region)
+{
+	struct smcfs_hot_window *window;
+	struct inode *inode;
+	pgoff_t index = 0;
+	unsigned int at;
+
+	inode = READ_ONCE(region->hot_used) ? smcfs_region_inode(region) : NULL;
+	if (!inode)
+		return 0;
+	if (mutex_lock_killable(&region->hot_lock)) {
+		smcfs_region_inode_put(inode);
+		return -EINTR;
+	}
+	while ((window = smcfs_hot_next(region, &index, ULONG_MAX))) {
+		for_each_set_bit(at, window->hot, SMCFS_HOT_WINDOW) {
+			struct folio *folio;
+
+			folio = hot_lock_folio(region, inode->i_mapping, window, at);
+			if (!folio)
+				continue;
+			smcfs_hot_cool(region, window, folio);
+			folio_unlock(folio);
+			folio_put(folio);
+		}
+		index = window->start + SMCFS_HOT_WINDOW;
+		cond_resched();
+	}
+	mutex_unlock(&region->hot_lock);
+	smcfs_region_inode_put(inode);
+	return 0;
+}
+
+/* sync(2), syncfs(2): the core knows of no store to a hot page. Context: process. */
+int smcfs_sync_fs(struct super_block *sb, int wait)
+{
+	struct smcfs_region *region;
+	struct inode *inode;
+	int err = 0, one;
+	u64 id = 0;
+
+	while (wait && (region = smcfs_region_next(id))) {
+		id = region->id + 1;
+		inode = READ_ONCE(region->hot_used) ? smcfs_region_inode(region) : NULL;
+		if (inode) {
+			one = smcfs_flush(inode, 0, LLONG_MAX);
+			err = err ?: one;
+			smcfs_region_inode_put(inode);
+		}
+		smcfs_region_put(region);
+	}
+	return err;
+}

@@ -1,0 +1,265 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT OR GPL-2.0
+# Copyright (c) 2026 The SMC authors
+# shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
+# vm: mtu=9000 kernels=6.1,6.12,debug timeout=1200
+#
+#     client: stores to the same pages, over and over  -- rxe --  target: memory in a file
+#
+# Claim: pages that are written often stay writable, and no store to them is lost, however the
+# program, the kernel or the administrator takes them away: barriers, the flusher, sync(2), munmap,
+# exit, acquire, a lost link, hot=off, another mode; random commands, with either policy.
+. "$SMC_ROOT/tests/vm/lib-product.sh"
+export REQUEST_TIMEOUT_MS=2000
+
+CALL_MS=30000 OPS=${OPS:-20000}
+[ "$KERNEL" != debug ] || CALL_MS=60000 OPS=1000
+SIZE=$((1024 * 1024 + 1234))
+
+start() {
+	product_start
+	on target export_file x 1M --writers exclusive
+	on target export_file m 1M
+	barrier exported
+	[ "$NODE" != client ] || check smcctl attach target:x
+	[ "$NODE" != client ] || check smcctl attach target:m
+}
+
+# hot_bytes REGION: of pages that are hot and not known to be dirty.
+hot_bytes() {
+	smcctl -j inspect "target:$1" | /usr/bin/python3 -c '
+import json, sys
+print(json.load(sys.stdin)["totals"]["hot"])'
+}
+hot_bytes_are() { [ "$(hot_bytes "$1")" = "$2" ]; }
+
+# heat PROBE: the region's pages at 64 Ki to 128 Ki become hot; they hold 9 everywhere afterwards.
+heat() {
+	local round
+	for round in 1 2 3 9; do
+		p "$1" "store 65536 65536 $round"
+		p "$1" fsync
+	done
+}
+
+# open_hot PROBE REGION: mapped, with hot pages, and only barriers flush.
+open_hot() {
+	check smcctl set "target:$2" hot=on flush_after_ms=3600000
+	probe_open "$1"
+	p "$1" "open rw /smc/target/$2"
+	p "$1" "map rw shared 0 0"
+	heat "$1"
+	check_equal "hot bytes of $2" "$(hot_bytes "$2")" 65536
+}
+
+# holds REGION OFFSET LENGTH BYTE: now, in the target's memory.
+holds() {
+	local name=$1 offset=$2 length=$3 byte=$4
+	on target probe_script "open r /dev/shm/$name" "pexpect $offset $length $byte"
+	barrier "$name $offset $byte held"
+}
+
+becomes_hot() {
+	if [ "$NODE" = client ]; then
+		check_equal "hot" "$(smcctl get "target:$1" hot)" no
+		check_fails smcctl set "target:$1" hot=perhaps
+		probe_open a
+		p a "open rw /smc/target/$1"
+		p a "map rw shared 0 0"
+		heat a
+		check_equal "hot bytes with hot=off" "$(hot_bytes "$1")" 0
+		probe_close a
+		open_hot a "$1"
+		p a "store 65536 100 21"
+		p a "msync 65536 4096"
+		p a "store 70000 100 22" # not asked for
+		p a "msync 90112 4096"
+	fi
+	barrier stored
+	holds "$1" 65536 100 21
+	holds "$1" 70000 100 9
+	if [ "$NODE" = client ]; then
+		p a fsync
+		p a "pexpect 70000 100 22"
+	fi
+	barrier flushed
+	holds "$1" 70000 100 22
+	# A store of write(2), which is not seen in a page table, and one of each at a time.
+	if [ "$NODE" = client ]; then
+		p a "pwrite 65536 50 23"
+		p a "store 65586 50 24"
+		p a "store 131071 1 25"
+		p a fsync
+	fi
+	barrier flushed-both
+	holds "$1" 65536 50 23
+	holds "$1" 65586 50 24
+	holds "$1" 131071 1 25
+	on client probe_close a
+}
+
+# Nobody waits for a barrier: the flusher, sync(2), syncfs(2), close and exit.
+without_barrier() {
+	local core_cs
+	if [ "$NODE" = client ]; then
+		core_cs=$(</proc/sys/vm/dirty_writeback_centisecs)
+		echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+		open_hot a "$1"
+		p a "store 65536 4096 31"
+		sync
+		p a "store 69632 4096 32"
+		p a syncfs
+	fi
+	barrier synced
+	holds "$1" 65536 4096 31
+	holds "$1" 69632 4096 32
+	if [ "$NODE" = client ]; then
+		p a "store 65536 4096 33"
+		p a "unmap"
+		p a "close"
+		probe_close a
+		open_hot a "$1"
+		check smcctl set "target:$1" flush_after_ms=50
+		p a fsync # looks for stores every 50 ms from now on
+		p a "store 73728 4096 34"
+	fi
+	barrier closed
+	on target eventually 20 probe_script "open r /dev/shm/$1" "pexpect 73728 4096 34"
+	barrier flushed
+	if [ "$NODE" = client ]; then
+		heat a
+		p a "store 65536 4096 35"
+		kill -KILL "${PROBE_PID[a]}"
+		eventually 20 process_gone "${PROBE_PID[a]}"
+		eventually 20 counter_is "target:$1" dirty_bytes 0
+		echo "$core_cs" >/proc/sys/vm/dirty_writeback_centisecs
+	fi
+	barrier killed
+	on target eventually 20 probe_script "open r /dev/shm/$1" "pexpect 65536 4096 35"
+	barrier ended
+}
+
+# Stores that no barrier has seen yet, when the page is taken away.
+taken_away() {
+	if [ "$NODE" = client ]; then
+		open_hot a "$1"
+		p a "store 65536 4096 41"
+		p a "acquire 65536 4096" # flushes first
+		p a "expect 65536 4096 41"
+		heat a
+		p a "store 65536 4096 42"
+		echo 3 >/proc/sys/vm/drop_caches
+		echo 1 >/proc/sys/vm/compact_memory
+		p a "expect 65536 4096 42"
+		# Others open it, which drops clean pages, and unmap it.
+		probe_open b
+		p b "open r /smc/target/$1"
+		p b "pexpect 65536 4096 42"
+		probe_close b
+		p a "map rw shared 0 0" # a second mapping of the same pages
+		p a "store 69632 4096 43"
+		p a "unmap"
+		p a fsync
+	fi
+	barrier taken
+	holds "$1" 65536 4096 42
+	holds "$1" 69632 4096 43
+	on client probe_close a
+}
+
+cools() {
+	local value
+	if [ "$NODE" = client ]; then
+		open_hot a "$1"
+		p a "store 65536 4096 51"
+		check smcctl set "target:$1" hot=off
+		check_equal "hot bytes after hot=off" "$(hot_bytes "$1")" 0
+		check_equal "dirty bytes" "$(counter "target:$1" dirty_bytes)" 4096
+		p a fsync
+	fi
+	barrier off
+	holds "$1" 65536 4096 51
+	if [ "$NODE" = client ]; then
+		probe_close a
+		open_hot a "$1"
+		p a "store 65536 4096 52"
+		check smcctl set "target:$1" mode=push
+		eventually 20 counter_is "target:$1" dirty_bytes 0
+		check_equal "hot bytes in mode push" "$(hot_bytes "$1")" 0
+		p a "store 65536 4096 53"
+		eventually 20 counter_is "target:$1" dirty_bytes 0
+	fi
+	barrier pushed
+	holds "$1" 65536 4096 53
+	if [ "$NODE" = client ]; then
+		check smcctl set "target:$1" mode=lazy
+		probe_close a
+		open_hot a "$1"
+		p a "store 65536 4096 54"
+		check smcctl set "target:$1" flush_after_ms=1
+		p a fsync
+		eventually 60 hot_bytes_are "$1" 0
+		p a "store 65536 4096 55"
+		p a fsync
+		# Of the target's own changes to cool pages none is overwritten.
+		value=$(counter "target:$1" flush_bytes)
+		p a fsync
+		check_equal "bytes flushed of cool pages" "$(counter "target:$1" flush_bytes)" "$value"
+		probe_close a
+	fi
+	barrier idle
+	holds "$1" 65536 4096 55
+}
+
+loses_link() {
+	if [ "$NODE" = client ]; then
+		open_hot a "$1"
+		check vm_ctl link client down
+		p a "store 65536 4096 61"
+		p a "within $CALL_MS ! EIO fsync"
+		p a "store 69632 4096 62"
+		check vm_ctl link client up
+		eventually 60 region_is "$1" active
+		p a fsync
+	fi
+	barrier back
+	holds "$1" 65536 4096 61
+	holds "$1" 69632 4096 62
+	on client probe_close a
+}
+
+# random_commands WRITERS OPTIONS...: as model.sh.
+random_commands() {
+	local writers=$1
+	shift
+	on target export_file model "$SIZE" --writers "$writers"
+	on target serve_memory model
+	barrier served
+	if [ "$NODE" = client ]; then
+		[ -b /dev/ram0 ] || modprobe brd rd_nr=1 rd_size=4096
+		check smcctl attach target:model
+		check smcctl set target:model hot=on flush_after_ms=20
+		check model --region /smc/target/model --target "tcp:target:$TARGET_PORT" \
+			--scratch /dev/ram0 --direct --system "$@"
+		! grep -q '^brd ' /proc/modules || rmmod brd
+	fi
+	barrier finished
+	on target stop_serving
+	on target unexport model
+}
+
+case_ "the product starts on both nodes" start
+for region in x m; do
+	case_ "$region: pages become hot, and barriers send their stores" becomes_hot $region
+	case_ "$region: stores are sent without a barrier" without_barrier $region
+	case_ "$region: stores survive pages that are taken away" taken_away $region
+	case_ "$region: pages cool" cools $region
+done
+# Last: of two that share a superblock one learns by syncfs(2) of the other's errors.
+for region in x m; do
+	case_ "$region: stores survive a lost link" loses_link $region
+done
+case_ "random commands leave no byte wrong, merge" random_commands merge --seed "$SEED" --ops "$OPS"
+case_ "the same, exclusive" random_commands exclusive --seed $((SEED + 1)) --ops "$OPS"
+case_ "everything is put away, and the module unloads" product_stop
+pass
