@@ -148,8 +148,8 @@ bool smcfs_folio_held(struct folio *folio)
 }
 
 /*
- * ->release_folio: the folio is locked and about to leave the page cache; or it stays, if the
- * caller then finds that somebody holds it. A clean folio with bits set was held when it was last
+ * ->release_folio: the folio is locked and about to leave the page cache, or to be split; or it
+ * stays, if the caller then finds that somebody holds it. A clean folio with bits set was held when it was last
  * sent: whoever does may yet store to it, and what that changed is only known by the twin.
  */
 bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
@@ -158,7 +158,9 @@ bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
 
 	if (folio_test_dirty(folio) || folio_test_writeback(folio))
 		return false;
-	if (smcfs_folio_hot(folio) && smcfs_hot_busy(smcfs_i(folio->mapping->host)->region))
+	/* Mapped: who wants to split it; its entries are writable. Else: see smcfs_hot_busy(). */
+	if (smcfs_folio_hot(folio) &&
+	    (folio_mapped(folio) || smcfs_hot_busy(smcfs_i(folio->mapping->host)->region)))
 		return false;
 	if (sf && sf->merge && smcfs_folio_held(folio) &&
 	    (smcfs_folio_hot(folio) || !bitmap_empty(sf->dirty, sf->nr_pages)))

@@ -17,7 +17,8 @@
  * notification is: writable, with a clean folio, and its stores in the entries' dirty bits. All who
  * unmap it carry the bit over to the folio (->dirty_folio, which makes dirty bits of hot bits), and
  * all who write by reference (GUP) mark the folio dirty, which they would not do if it were dirty
- * all the time. What is left is the time between a harvest and the sending, when only the flush
+ * all the time. (They know folios, not pages: large folios of exclusive regions have no hot pages,
+ * so that no page is sent that was not stored to.) What is left is the time between a harvest and the sending, when only the flush
  * knows: region->hot_busy keeps the page in the page cache, and region->hot_lock keeps other
  * barriers from returning before what was harvested has its ticket.
  *
@@ -123,6 +124,9 @@ void smcfs_hot_touch(struct smcfs_region *region, struct folio *folio, unsigned 
 	/* What is to be pushed is known by its fault. */
 	if (!READ_ONCE(region->hot) || READ_ONCE(region->sync_mode) != SMCFS_SYNC_LAZY)
 		return;
+	/* Who unmaps a page marks the folio: of many pages only their twins say which was stored to. */
+	if (folio_test_large(folio) && !smcfs_region_merges(region))
+		return;
 	window = hot_window(region, folio->index + index);
 	if (!window)
 		return;
@@ -212,8 +216,8 @@ void smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t fir
  * @window: of it.
  * @folio: locked.
  *
- * They are write-protected; those that were stored to since the last harvest are dirty. Those that
- * somebody holds by reference may yet be stored to, and are dirty, too. Context: process.
+ * They are write-protected; those that were stored to since the last harvest are dirty. Those of a
+ * merge region that somebody holds by reference are, too. Context: process.
  */
 void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window,
 		    struct folio *folio)
@@ -234,7 +238,8 @@ void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window
 	spin_lock_irqsave(&sf->lock, flags);
 	bitmap_copy(hot, sf->hot, sf->nr_pages);
 	bitmap_zero(sf->hot, sf->nr_pages);
-	if (smcfs_folio_held(folio))
+	/* A late store would be compared with a twin, which goes with the bit. */
+	if (sf->merge && smcfs_folio_held(folio))
 		bitmap_or(stored, stored, hot, sf->nr_pages);
 	bitmap_and(stored, stored, hot, sf->nr_pages);
 	bitmap_or(sf->dirty, sf->dirty, stored, sf->nr_pages);

@@ -48,6 +48,7 @@ open_hot() {
 	probe_open "$1"
 	p "$1" "open rw /smc/target/$2"
 	p "$1" "map rw shared 0 0"
+	p "$1" random # large folios of exclusive regions have no hot pages
 	heat "$1"
 	check_equal "hot bytes of $2" "$(hot_bytes "$2")" 65536
 }
@@ -66,6 +67,7 @@ becomes_hot() {
 		probe_open a
 		p a "open rw /smc/target/$1"
 		p a "map rw shared 0 0"
+		p a random
 		heat a
 		check_equal "hot bytes with hot=off" "$(hot_bytes "$1")" 0
 		probe_close a

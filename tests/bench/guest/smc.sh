@@ -72,7 +72,8 @@ smc_run() {
 	{
 		side exclusive exclusive writers exclusive $EXCLUSIVE &&
 			side merge merge writers merge $MERGE &&
-			side hot exclusive hot yes $HOT
+			side hot exclusive hot yes $HOT &&
+			side merge_hot merge hot yes $HOT
 	} || return 1
 	smcctl -j stats
 }

@@ -326,6 +326,8 @@ const std::map<std::string, Call> kCalls = {
      }},
     {"map", map_file},
     {"unmap", [](Arguments&) { return result(munmap(slot().base, slot().length)); }},
+    {"random", // no readahead, so no large folios either
+     [](Arguments&) { return result(madvise(slot().base, slot().length, MADV_RANDOM)); }},
     {"mprotect",
      [](Arguments& a) {
          int prot = protection(a.text());
