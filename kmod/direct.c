@@ -60,7 +60,7 @@ static int drop_folio(struct address_space *mapping, struct folio *folio, bool s
 
 	if (folio->mapping != mapping)
 		return 0;
-	if (folio_test_writeback(folio))
+	if (smcfs_folio_flying(folio))
 		return -EAGAIN;
 	/* Ours to keep, as below: spare its next store a fault. */
 	if (!send && folio_test_dirty(folio))
@@ -494,10 +494,10 @@ static int direct_update_folio(struct address_space *mapping, struct folio *foli
 		 * A flight that fails makes the page dirty again, and nobody knew these bytes for
 		 * ours. Faults must not wait for it behind us.
 		 */
-		if (sent || !folio_test_writeback(folio))
+		if (sent || !smcfs_folio_flying(folio))
 			break;
 		folio_unlock(folio);
-		if (folio_wait_writeback_killable(folio))
+		if (smcfs_wb_wait_folio(smcfs_i(mapping->host)->region, folio))
 			return -EINTR;
 	}
 	if (folio->mapping == mapping && folio_test_uptodate(folio)) {

@@ -87,9 +87,7 @@ static int smcfs_release(struct inode *inode, struct file *file)
 	if (file->f_mode & FMODE_WRITE) {
 		if (!caller_was_killed())
 			smcfs_flush(inode, 0, LLONG_MAX);
-		if (!smcfs_region_dead(region) &&
-		    (mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
-		     mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK)))
+		if (!smcfs_region_dead(region) && !smcfs_inode_clean(inode))
 			smcfs_region_pin(region, file);
 		smcfs_region_close_writer(region, inode);
 	}

@@ -156,7 +156,7 @@ bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 
-	if (folio_test_dirty(folio) || folio_test_writeback(folio))
+	if (folio_test_dirty(folio) || smcfs_folio_flying(folio))
 		return false;
 	/* Mapped: who wants to split it; its entries are writable. Else: see smcfs_hot_busy(). */
 	if (smcfs_folio_hot(folio) &&
@@ -175,6 +175,10 @@ void smcfs_invalidate_folio(struct folio *folio, size_t offset, size_t length)
 	if (offset || length < folio_size(folio))
 		return;
 	folio_wait_writeback(folio);
+	/* Pairs with the release of smcfs_wb_end_folio(). Bounded by the deadlines of requests. */
+	if (folio_test_private(folio))
+		wait_event(smcfs_i(folio->mapping->host)->region->wait,
+			   !smp_load_acquire(&smcfs_folio_private(folio)->inflight));
 	smcfs_twin_free(folio_detach_private(folio));
 }
 

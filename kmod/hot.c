@@ -326,6 +326,24 @@ bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio, unsign
 	return nr;
 }
 
+/* No page of @folio is hot; it is locked, mapped nowhere and not flying. Windows learn it later. */
+void smcfs_hot_forget(struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);
+	unsigned long flags;
+	unsigned int i;
+
+	if (!smcfs_folio_hot(folio))
+		return;
+	spin_lock_irqsave(&sf->lock, flags);
+	bitmap_copy(hot, sf->hot, sf->nr_pages);
+	bitmap_zero(sf->hot, sf->nr_pages);
+	spin_unlock_irqrestore(&sf->lock, flags);
+	for_each_set_bit(i, hot, sf->nr_pages)
+		smcfs_twin_cool(sf, i);
+}
+
 /*
  * A page of @folio was not stored to, by this harvest. Return: nobody stored to any of the folio
  * for long.

@@ -440,6 +440,7 @@ static u64 region_discard(struct smcfs_region *region)
 	unmap_mapping_range(inode->i_mapping, 0, 0, 1);
 	/* What is on its way arrives or is dirty again. */
 	filemap_fdatawait_range_keep_errors(inode->i_mapping, 0, LLONG_MAX);
+	smcfs_wb_wait(region, false);
 	bytes = smcfs_dirty_bytes(inode->i_mapping, PAGECACHE_TAG_DIRTY);
 	/* Before the pages go: a barrier that finds none must find the error. */
 	if (bytes)
@@ -455,19 +456,13 @@ static u64 region_discard(struct smcfs_region *region)
 	return bytes;
 }
 
-static bool region_is_clean(struct inode *inode)
-{
-	return !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) &&
-	       !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
-}
-
 /* Lets go of the mount unless pages are still to be sent. @inode may be NULL: there are none. */
 static void region_unpin(struct smcfs_region *region, struct inode *inode)
 {
 	struct path pin = {};
 
 	mutex_lock(&region->writer_lock);
-	if (!inode || smcfs_region_dead(region) || region_is_clean(inode)) {
+	if (!inode || smcfs_region_dead(region) || smcfs_inode_clean(inode)) {
 		pin = region->pin;
 		memset(&region->pin, 0, sizeof(region->pin));
 	}
@@ -779,7 +774,7 @@ static void region_release_writer(struct smcfs_region *region, struct inode *ino
 
 	mutex_lock(&region->writer_lock);
 	release = !region->nr_writers && READ_ONCE(region->writer) == SMCFS_WRITER_HELD &&
-		  (!inode || region_is_clean(inode));
+		  (!inode || smcfs_inode_clean(inode));
 	if (release) {
 		writer_set(region, SMCFS_WRITER_NONE);
 		/* Under the lock: who asks next must be heard by the daemon after this. */
@@ -878,7 +873,7 @@ static void region_flush_work(struct work_struct *work)
 			smcfs_flush(inode, 0, LLONG_MAX);
 		region_release_writer(region, inode);
 		region_unpin(region, inode);
-		if (!region_is_clean(inode) && READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
+		if (!smcfs_inode_clean(inode) && READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
 			smcfs_region_flush_later(region,
 						 max(READ_ONCE(region->flush_after_ms), 1U));
 		smcfs_region_inode_put(inode);
@@ -951,7 +946,7 @@ static void region_discard_if_pinned(struct smcfs_region *region, void *arg)
 		/* With a live session there is no need to lose anything. */
 		if (before == SMCFS_REGION_ACTIVE)
 			smcfs_flush(inode, 0, LLONG_MAX);
-		if (!region_is_clean(inode))
+		if (!smcfs_inode_clean(inode))
 			region_discard(region);
 		region_unpin(region, inode);
 		smcfs_region_inode_put(inode);
@@ -975,7 +970,7 @@ static int region_detach_clean(struct smcfs_region *region)
 	if (!inode)
 		return 0;
 	err = smcfs_flush(inode, 0, LLONG_MAX);
-	if (!err && !region_is_clean(inode))
+	if (!err && !smcfs_inode_clean(inode))
 		err = -EIO;
 	smcfs_region_inode_put(inode);
 	return err;

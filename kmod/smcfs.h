@@ -482,7 +482,11 @@ struct smcfs_page {
 struct smcfs_folio {
 	spinlock_t	lock;		/* leaf; process and softirq */
 	unsigned int	nr_pages;	/* [const] */
-	unsigned int	inflight;	/* [lock] merge: pages on their way; 1 more while issued */
+	/*
+	 * On its way, or being issued, if not 0. Merge: pages that are, and 1 more while issued.
+	 * [0 -> 1: folio lock; to 0: its last transfer; else: lock]
+	 */
+	unsigned int	inflight;
 	bool		failed;		/* [lock] merge: one of them was not written */
 	bool		merge;		/* [const] pages[] has nr_pages, else none */
 	DECLARE_BITMAP(dirty, SMCFS_FOLIO_PAGES_MAX);	/* [lock] nr_pages bits */
@@ -497,6 +501,17 @@ static inline struct smcfs_folio *smcfs_folio_private(struct folio *folio)
 {
 	return folio_test_private(folio) ? folio_get_private(folio) : NULL;
 }
+/*
+ * Is something of @folio on its way? It is locked. Hot folios that were not dirty have no flag of
+ * write-back then, which costs more than all else of a page.
+ */
+static inline bool smcfs_folio_flying(struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+
+	return folio_test_writeback(folio) || (sf && READ_ONCE(sf->inflight));
+}
+
 bool smcfs_folio_held(struct folio *folio);
 bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio);
 void smcfs_invalidate_folio(struct folio *folio, size_t offset, size_t length);
@@ -530,6 +545,7 @@ struct folio *smcfs_hot_folio(struct smcfs_region *region, struct address_space 
 bool smcfs_hot_check(struct smcfs_region *region, struct smcfs_hot_window *window,
 		     struct folio *folio, unsigned int at);
 bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio, unsigned long *stored);
+void smcfs_hot_forget(struct folio *folio);
 bool smcfs_hot_idle(struct smcfs_hot_window *window, struct folio *folio, unsigned int at);
 void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window,
 		    struct folio *folio);
@@ -657,7 +673,12 @@ struct smcfs_xfer *smcfs_wb_xfer(struct smcfs_wb *wb);
 /* Sends what was filled; the ticket goes on. */
 void smcfs_wb_part(struct smcfs_wb *wb);
 void smcfs_wb_submit(struct smcfs_wb *wb);
-void smcfs_wb_end_folio(struct address_space *mapping, struct folio *folio, int err);
+void smcfs_wb_end_folio(struct address_space *mapping, struct folio *folio, struct smcfs_folio *sf,
+			int err);
+bool smcfs_wb_idle(struct smcfs_region *region);
+bool smcfs_inode_clean(struct inode *inode);
+int smcfs_wb_wait(struct smcfs_region *region, bool killable);
+int smcfs_wb_wait_folio(struct smcfs_region *region, struct folio *folio);
 int smcfs_wb_init(void);
 void smcfs_wb_exit(void);
 

@@ -345,7 +345,7 @@ static void twin_end(struct smcfs_stage *stage)
 /**
  * smcfs_twin_part_done() - a page of a folio, or the issuing of it, is over
  * @mapping: of the region.
- * @folio: in write-back; not touched after its last part.
+ * @folio: on its way; not touched after its last part.
  * @sf: of it.
  * @failed: the page is dirty again.
  *
@@ -360,12 +360,15 @@ void smcfs_twin_part_done(struct address_space *mapping, struct folio *folio,
 	spin_lock_irqsave(&sf->lock, flags);
 	sf->failed |= failed;
 	failed = sf->failed;
-	last = !--sf->inflight;
+	/* The last one stays counted until the folio's flight is over. */
+	last = sf->inflight == 1;
 	if (last)
 		sf->failed = false;
+	else
+		sf->inflight--;
 	spin_unlock_irqrestore(&sf->lock, flags);
 	if (last)
-		smcfs_wb_end_folio(mapping, folio, failed ? -EIO : 0);
+		smcfs_wb_end_folio(mapping, folio, sf, failed ? -EIO : 0);
 }
 
 /* A transfer of the page, or its issuing, ended. Context: process. */

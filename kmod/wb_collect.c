@@ -81,20 +81,31 @@ static void ticket_put(struct smcfs_wb *wb)
 }
 
 /**
- * smcfs_wb_end_folio() - the write-back of a folio is over
+ * smcfs_wb_end_folio() - what was sent of a folio is acknowledged, or failed
  * @mapping: of the region.
- * @folio: with its flag and the reference of write-back.
+ * @folio: with the reference of write-back, and with its flag unless it was hot and clean.
+ * @sf: of it, or NULL.
  * @err: not all of it was written: it is dirty again.
  *
  * Context: process.
  */
-void smcfs_wb_end_folio(struct address_space *mapping, struct folio *folio, int err)
+void smcfs_wb_end_folio(struct address_space *mapping, struct folio *folio, struct smcfs_folio *sf,
+			int err)
 {
+	bool flagged = folio_test_writeback(folio);
+
 	if (err) {
 		mapping_set_error(mapping, -EIO);
 		filemap_dirty_folio(mapping, folio);
 	}
-	folio_end_writeback(folio);
+	/*
+	 * Without a flag the mapping and @sf may go from here on: pairs with the acquire of
+	 * smcfs_invalidate_folio(), which our ticket wakes.
+	 */
+	if (sf)
+		smp_store_release(&sf->inflight, 0);
+	if (flagged)
+		folio_end_writeback(folio);
 	folio_put(folio);
 }
 
@@ -124,7 +135,7 @@ static void wb_done_folios(struct smcfs_wb *wb, struct smcfs_xfer *xfer, int err
 		for (next = i; next < xfer->nr_segs && xfer->segs[next].folio == folio; next++)
 			if (err)
 				wb_restore(folio, &xfer->segs[next]);
-		smcfs_wb_end_folio(wb->mapping, folio, err);
+		smcfs_wb_end_folio(wb->mapping, folio, smcfs_folio_private(folio), err);
 	}
 }
 
@@ -249,6 +260,55 @@ static bool wb_is_done(struct smcfs_region *region, u64 ticket)
 	return done;
 }
 
+/* Was all that was begun acknowledged, or did it fail? Context: any but hard interrupt. */
+bool smcfs_wb_idle(struct smcfs_region *region)
+{
+	bool idle;
+
+	spin_lock_bh(&region->lock);
+	idle = region->wb_done == region->wb_posted;
+	spin_unlock_bh(&region->lock);
+	return idle;
+}
+
+/* Is nothing of a region's inode left to be sent, or on its way? Context: process. */
+bool smcfs_inode_clean(struct inode *inode)
+{
+	return smcfs_wb_idle(smcfs_i(inode)->region) &&
+	       !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) &&
+	       !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
+}
+
+/**
+ * smcfs_wb_wait() - wait for all transfers that were begun so far
+ * @region: of them; the caller has none of its own that is not sent.
+ * @killable: else not; the deadlines of requests bound it.
+ *
+ * Context: process.
+ * Return: 0 or -EINTR.
+ */
+int smcfs_wb_wait(struct smcfs_region *region, bool killable)
+{
+	u64 ticket, failures;
+
+	wb_snapshot(region, &ticket, &failures);
+	if (killable)
+		return wait_event_killable(region->wait, wb_is_done(region, ticket)) ? -EINTR : 0;
+	wait_event(region->wait, wb_is_done(region, ticket));
+	return 0;
+}
+
+/*
+ * Waits until a folio that was seen flying has landed, or has at least left the state it was seen
+ * in. Context: process, killable; the caller has no transfer that is not sent. Return: 0 or -EINTR.
+ */
+int smcfs_wb_wait_folio(struct smcfs_region *region, struct folio *folio)
+{
+	if (!folio_test_writeback(folio))
+		return smcfs_wb_wait(region, true);
+	return folio_wait_writeback_killable(folio) ? -EINTR : 0;
+}
+
 /**
  * smcfs_flush() - write dirty pages out and wait for the acknowledgements
  * @inode: of a region.
@@ -265,7 +325,7 @@ int smcfs_flush(struct inode *inode, loff_t start, loff_t end)
 {
 	struct smcfs_region *region = smcfs_i(inode)->region;
 	struct address_space *mapping = inode->i_mapping;
-	u64 ticket, before, after;
+	u64 before, after, ticket;
 	int err;
 
 	if (smcfs_region_dead(region))
@@ -274,8 +334,7 @@ int smcfs_flush(struct inode *inode, loff_t start, loff_t end)
 	if (smcfs_hot_flush(inode, start, end))
 		return -EINTR;
 	err = filemap_fdatawrite_range(mapping, start, end);
-	wb_snapshot(region, &ticket, &after);
-	if (wait_event_killable(region->wait, wb_is_done(region, ticket)))
+	if (smcfs_wb_wait(region, true))
 		return -EINTR;
 	wb_snapshot(region, &ticket, &after);
 	/* What was revoked meanwhile is gone, and only looks clean. */

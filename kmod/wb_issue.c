@@ -164,9 +164,7 @@ static void issue_merge(struct wb_issue *is, struct folio *folio, struct smcfs_f
 	bool held = smcfs_folio_held(folio);
 
 	folio_get(folio);	/* of write-back; not before the references were counted */
-	spin_lock_irq(&sf->lock);
-	sf->inflight = 1;
-	spin_unlock_irq(&sf->lock);
+	WRITE_ONCE(sf->inflight, 1);	/* and nobody else does, with the folio locked */
 	for_each_set_bit(i, sf->dirty, sf->nr_pages) {
 		size_t offset = (size_t)i << PAGE_SHIFT;
 		struct smcfs_stage *stage = issue_stage(is);
@@ -197,20 +195,32 @@ static void issue_whole(struct wb_issue *is, struct folio *folio, struct smcfs_f
 	else
 		issue_page(xfer, folio, valid);
 	folio_get(folio);	/* of write-back; not before the references were counted */
+	if (sf)
+		WRITE_ONCE(sf->inflight, 1);
 }
 
-/* Takes the dirty flag, and with it all write permissions, unless it is hot. */
+/*
+ * Takes the dirty flag, and with it all write permissions, unless it is hot. What was dirty gets the
+ * write-back flag, which also takes its tags; what was not needs no more than to be counted.
+ */
 static bool issue_clean(struct wb_issue *is, struct folio *folio)
 {
-	if (!smcfs_folio_hot(folio))
-		return folio_clear_dirty_for_io(folio);
-	smcfs_hot_keep(is->region, folio);
-	/* As the other, but that it counts as a write of this task that was cancelled. */
-	folio_cancel_dirty(folio);
+	if (!smcfs_folio_hot(folio)) {
+		if (!folio_clear_dirty_for_io(folio))
+			return false;
+	} else {
+		smcfs_hot_keep(is->region, folio);
+		if (!folio_test_dirty(folio))
+			return true;
+		/* As above, but that it counts as a write of this task that was cancelled. */
+		folio_cancel_dirty(folio);
+	}
+	folio_start_writeback(folio);
+	wbc_account_cgroup_owner(is->wbc, folio, folio_size(folio));
 	return true;
 }
 
-/* @folio is locked, dirty or hot with dirty bits, and not in write-back. */
+/* @folio is locked, dirty or hot with dirty bits, and not flying. */
 static int issue_folio(struct wb_issue *is, struct folio *folio)
 {
 	size_t valid = min_t(loff_t, folio_size(folio), i_size_read(is->inode) - folio_pos(folio));
@@ -232,8 +242,6 @@ static int issue_folio(struct wb_issue *is, struct folio *folio)
 		issue_stages_free(is);
 		return PTR_ERR_OR_ZERO(sf);
 	}
-	folio_start_writeback(folio);
-	wbc_account_cgroup_owner(is->wbc, folio, folio_size(folio));
 	if (merge)
 		issue_merge(is, folio, sf, valid);
 	else
@@ -262,15 +270,15 @@ static int issue_lock(struct wb_issue *is, struct folio *folio, bool hot)
 			break;
 		if (!hot && !folio_test_dirty(folio))
 			break;
-		if (!folio_test_writeback(folio))
+		if (!smcfs_folio_flying(folio))
 			return 0;
 		if (!is->sync)
 			break;
 		folio_unlock(folio);
 		issue_submit(is);
-		err = folio_wait_writeback_killable(folio);
+		err = smcfs_wb_wait_folio(is->region, folio);
 		if (err)
-			return -EINTR;
+			return err;
 	}
 	folio_unlock(folio);
 	return -EAGAIN;
@@ -459,11 +467,15 @@ int smcfs_write_folio(struct inode *inode, struct folio *folio)
 		.region = smcfs_i(inode)->region,
 		.sync = true,
 	};
-	int err = folio_wait_writeback_killable(folio);
+	int err = 0;
 
 	INIT_LIST_HEAD(&is.stages);
+	while (!err && smcfs_folio_flying(folio))
+		err = smcfs_wb_wait_folio(is.region, folio);
 	if (err)
-		return -EINTR;
+		return err;
+	/* Unmapped: what was hot is as any other. */
+	smcfs_hot_forget(folio);
 	if (!folio_test_dirty(folio))
 		return 0;
 	is.grant = smcfs_region_grant(is.region);

@@ -224,11 +224,11 @@ static struct folio *word_idle_folio(struct address_space *mapping, u64 pos)
 
 	for (;;) {
 		folio = word_any_folio(mapping, pos);
-		if (IS_ERR(folio) || (folio->mapping == mapping && !folio_test_writeback(folio)))
+		if (IS_ERR(folio) || (folio->mapping == mapping && !smcfs_folio_flying(folio)))
 			return folio;
 		folio_unlock(folio);
 		if (folio->mapping == mapping)
-			err = folio_wait_writeback_killable(folio);
+			err = smcfs_wb_wait_folio(smcfs_i(mapping->host)->region, folio);
 		folio_put(folio);
 		if (err)
 			return ERR_PTR(-EINTR);
