@@ -253,16 +253,12 @@ void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window
 	}
 }
 
-/* The folio of a page, which may be hot; held, not locked. NULL: there is none. */
-struct folio *smcfs_hot_folio(struct smcfs_region *region, struct address_space *mapping,
-			      struct smcfs_hot_window *window, unsigned int at)
+/* Pages from @first to before @end are not in the page cache. */
+void smcfs_hot_absent(struct smcfs_region *region, struct smcfs_hot_window *window, pgoff_t first,
+		      pgoff_t end)
 {
-	struct folio *folio = __filemap_get_folio(mapping, window->start + at, 0, 0);
-
-	if (!IS_ERR(folio))
-		return folio;
-	hot_clear(region, window, at);
-	return NULL;
+	for (; first < end; first++)
+		hot_clear(region, window, first - window->start);
 }
 
 /* Is the page at @at, of @folio, which is locked, hot indeed? */
@@ -277,21 +273,23 @@ bool smcfs_hot_check(struct smcfs_region *region, struct smcfs_hot_window *windo
 	return false;
 }
 
-/* As smcfs_hot_folio(), hot and locked. Not killable: what was harvested must not be lost. */
+/*
+ * The folio of a page, locked; NULL: it is not hot. Not killable: what was harvested must not be
+ * lost.
+ */
 static struct folio *hot_lock_folio(struct smcfs_region *region, struct address_space *mapping,
 				    struct smcfs_hot_window *window, unsigned int at)
 {
-	struct folio *folio;
+	struct folio *folio = __filemap_get_folio(mapping, window->start + at, FGP_LOCK, 0);
 
-	while ((folio = smcfs_hot_folio(region, mapping, window, at))) {
-		folio_lock(folio);
-		if (folio->mapping == mapping && smcfs_hot_check(region, window, folio, at))
-			return folio;
-		folio_unlock(folio);
-		folio_put(folio);
-		if (!test_bit(at, window->hot))
-			return NULL;
+	if (IS_ERR(folio)) {
+		hot_clear(region, window, at);
+		return NULL;
 	}
+	if (smcfs_hot_check(region, window, folio, at))
+		return folio;
+	folio_unlock(folio);
+	folio_put(folio);
 	return NULL;
 }
 

@@ -540,8 +540,8 @@ int smcfs_sync_fs(struct super_block *sb, int wait);
 struct smcfs_hot_window *smcfs_hot_next(struct smcfs_region *region, pgoff_t *index, pgoff_t end);
 void smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t first, pgoff_t nr,
 		       unsigned long *stored);
-struct folio *smcfs_hot_folio(struct smcfs_region *region, struct address_space *mapping,
-			      struct smcfs_hot_window *window, unsigned int at);
+void smcfs_hot_absent(struct smcfs_region *region, struct smcfs_hot_window *window, pgoff_t first,
+		      pgoff_t end);
 bool smcfs_hot_check(struct smcfs_region *region, struct smcfs_hot_window *window,
 		     struct folio *folio, unsigned int at);
 bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio, unsigned long *stored);
@@ -581,7 +581,7 @@ struct smcfs_stages;
 struct smcfs_stage {
 	struct list_head	link;		/* [pool] free; or of who took it ahead */
 	struct smcfs_stages	*pool;		/* [const] */
-	struct folio		*data;		/* [const] one page, ours; its private is this */
+	struct folio		*data;		/* one page, ours; its private is this */
 	struct folio		*folio;		/* of the shadow page, in write-back */
 	struct smcfs_folio	*sf;		/* of ->folio */
 	unsigned int		index;		/* of the shadow page in ->folio */
@@ -603,6 +603,7 @@ struct smcfs_stage *smcfs_stage_tryget(struct smcfs_stages *stages);
 /* Waits for transfers to end: the caller has sent its own. */
 struct smcfs_stage *smcfs_stage_get(struct smcfs_stages *stages);
 void smcfs_stage_free(struct smcfs_stage *stage);
+void smcfs_stage_swap(struct smcfs_stage *stage, struct page **page);
 /* Copies @shadow and finds what to send. @twin may be NULL. Return: is there anything? */
 bool smcfs_stage_fill(struct smcfs_stage *stage, struct page *shadow, struct page *twin,
 		      unsigned int unit);

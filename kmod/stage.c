@@ -121,6 +121,20 @@ void smcfs_stage_free(struct smcfs_stage *stage)
 		wake_up(&stages->wait);
 }
 
+/*
+ * The page that was staged becomes *@page, and that a staging page, which spares a copy. The memory
+ * cgroup that was charged for a page stays charged for it: at most for as many as are staged.
+ */
+void smcfs_stage_swap(struct smcfs_stage *stage, struct page **page)
+{
+	struct page *data = folio_page(stage->data, 0);
+
+	set_page_private(data, 0);
+	set_page_private(*page, (unsigned long)stage);
+	stage->data = page_folio(*page);
+	*page = data;
+}
+
 /* ------------------------------------------------------------------ copy and compare */
 
 #ifdef CONFIG_X86_64

@@ -308,11 +308,11 @@ static void twin_advance(struct smcfs_stage *stage, struct smcfs_page *page)
 	/* A twin that was taken during the flight holds it already, and ->lines is 0. */
 	if (!page->twin || !stage->lines)
 		return;
-	to = page_address(page->twin);
 	if (stage->lines == U64_MAX) {
-		memcpy(to, from, PAGE_SIZE);
+		smcfs_stage_swap(stage, &page->twin);
 		return;
 	}
+	to = page_address(page->twin);
 	for (lines = stage->lines; lines; lines &= lines - 1) {
 		line = __ffs64(lines) * SMCFS_LINE_BYTES;
 		memcpy(to + line, from + line, SMCFS_LINE_BYTES);

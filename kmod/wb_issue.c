@@ -209,9 +209,10 @@ static bool issue_clean(struct wb_issue *is, struct folio *folio)
 		if (!folio_clear_dirty_for_io(folio))
 			return false;
 	} else {
-		smcfs_hot_keep(is->region, folio);
+		/* Of a clean one no other pages than hot ones can be dirty. */
 		if (!folio_test_dirty(folio))
 			return true;
+		smcfs_hot_keep(is->region, folio);
 		/* As above, but that it counts as a write of this task that was cancelled. */
 		folio_cancel_dirty(folio);
 	}
@@ -342,38 +343,73 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 }
 
 /*
- * The hot folio of a page whose store was harvested, or that is idle. The core's flusher cannot
- * have sent it meanwhile unless it was dirty. Return: 0 or -EINTR: nothing was done.
+ * A folio with hot pages, held: sent if it was stored to, cooled if nobody did for long.
+ * Return: 0; -EAGAIN: it is not in the page cache any more; -EINTR: nothing was done.
  */
-static int issue_hot(struct wb_issue *is, struct smcfs_hot_window *window, unsigned int at,
-		     unsigned long *stored)
+static int issue_hot_folio(struct wb_issue *is, struct smcfs_hot_window *window,
+			   struct folio *folio, unsigned int at, unsigned long *stored)
 {
-	struct address_space *mapping = is->inode->i_mapping;
-	struct folio *folio;
-	int err = -EAGAIN;
+	int err;
 
-	while (err == -EAGAIN) {
-		folio = smcfs_hot_folio(is->region, mapping, window, at);
-		if (!folio)
-			return 0;
-		if (!test_bit(at, stored) && !folio_maybe_dma_pinned(folio) &&
-		    !smcfs_hot_idle(window, folio, at)) {
-			folio_put(folio);
-			return 0;
-		}
-		err = issue_lock(is, folio, true);
-		if (!err) {
-			if (smcfs_hot_check(is->region, window, folio, at)) {
-				if (!smcfs_hot_take(window, folio, stored))
-					smcfs_hot_cool(is->region, window, folio);
-				else if (issue_folio(is, folio))
-					folio_mark_dirty(folio);
-			}
-			folio_unlock(folio);
-		}
-		folio_put(folio);	/* -EAGAIN: it has moved */
+	if (!test_bit(at, stored) && !folio_maybe_dma_pinned(folio) &&
+	    !smcfs_hot_idle(window, folio, at))
+		return 0;
+	err = issue_lock(is, folio, true);
+	if (err)
+		return err;
+	if (smcfs_hot_check(is->region, window, folio, at)) {
+		if (!smcfs_hot_take(window, folio, stored))
+			smcfs_hot_cool(is->region, window, folio);
+		else if (issue_folio(is, folio))
+			folio_mark_dirty(folio);
 	}
+	folio_unlock(folio);
+	return 0;
+}
+
+/* The hot pages of @folio from @at on, up to @to. Return: as above. */
+static int issue_hot_pages(struct wb_issue *is, struct smcfs_hot_window *window,
+			   struct folio *folio, unsigned int at, unsigned int to,
+			   unsigned long *stored)
+{
+	int err = 0;
+
+	to = min_t(pgoff_t, to, folio_next_index(folio) - 1 - window->start);
+	for (; !err && at <= to; at++)
+		if (test_bit(at, window->hot))
+			err = issue_hot_folio(is, window, folio, at, stored);
 	return err;
+}
+
+/* Pages *@at to @to of a window, all hot; on return *@at is where to go on. Return: 0 or -EINTR. */
+static int issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window, unsigned int *at,
+			 unsigned int to, unsigned long *stored)
+{
+	pgoff_t next = window->start + *at, last = window->start + to;
+	struct folio_batch batch;
+	unsigned int i;
+	int err = 0;
+
+	folio_batch_init(&batch);
+	filemap_get_folios(is->inode->i_mapping, &next, last, &batch);
+	for (i = 0; i < folio_batch_count(&batch); i++) {
+		struct folio *folio = batch.folios[i];
+		pgoff_t here = max(folio->index, window->start + *at);
+
+		if (!err) {
+			smcfs_hot_absent(is->region, window, window->start + *at, here);
+			*at = here - window->start;
+			err = issue_hot_pages(is, window, folio, *at, to, stored);
+			if (!err)
+				*at = folio_next_index(folio) - window->start;
+		}
+		folio_put(folio);
+	}
+	if (!folio_batch_count(&batch)) {
+		smcfs_hot_absent(is->region, window, window->start + *at, last + 1);
+		*at = to + 1;
+	}
+	return err == -EAGAIN ? 0 : err;	/* it has moved, and is looked up again */
 }
 
 /* Pages @from to @to of a window. Return: 0 or -EINTR: what was not sent is dirty. */
@@ -387,15 +423,16 @@ static int issue_window(struct wb_issue *is, struct smcfs_hot_window *window, un
 
 	bitmap_zero(stored, SMCFS_HOT_WINDOW);
 	smcfs_hot_harvest(mapping, window->start, window->start + from, to - from + 1, stored);
-	for (at = find_next_bit(window->hot, to + 1, from); at <= to;
-	     at = find_next_bit(window->hot, to + 1, at + 1)) {
-		if (!err)
-			err = issue_hot(is, window, at, stored);
-		if (err && test_bit(at, stored)) {
-			issue_submit(is);
+	for (at = find_next_bit(window->hot, to + 1, from); !err && at <= to;
+	     at = find_next_bit(window->hot, to + 1, at))
+		err = issue_hot_run(is, window, &at,
+				    find_next_zero_bit(window->hot, to + 1, at) - 1, stored);
+	if (!err)
+		return 0;
+	issue_submit(is);
+	for_each_set_bit(at, stored, to + 1)
+		if (test_bit(at, window->hot))
 			smcfs_hot_owe(is->region, mapping, window, at, stored);
-		}
-	}
 	return err == -EINTR ? err : 0;
 }
 
