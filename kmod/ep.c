@@ -6,7 +6,7 @@
  * Owns: the verbs objects of one QP; the transfers that wait for room in the send queue and those
  *	that are posted.
  * Contexts: create, stop and destroy in the session's works; submit in process context; completion
- *	in softirq (read QP) or a work queue (bulk QP).
+ *	in softirq.
  * Locking: ep->lock guards state, lists and slots, and is held across ib_post_send(), which keeps
  *	the list of posted transfers in the order of the queue. Outermost; the device's locks are
  *	taken inside. done() and abort are called with no lock held.
@@ -148,10 +148,8 @@ int smcfs_ep_create(struct smcfs_ep *ep)
 		err = PTR_ERR(ep->pd);
 		goto err_pd;
 	}
-	/* done() of a fetch unlocks folios, which softirq may; done() of a write may sleep. */
-	ep->cq = ib_alloc_cq_any(dev, ep, slots + EP_DRAIN_WRS + EP_RECV_WRS,
-				 ep->role == SMCFS_CM_QP_READ ? IB_POLL_SOFTIRQ :
-								IB_POLL_WORKQUEUE);
+	/* What needs process context, making pages dirty again, comes after failures only. */
+	ep->cq = ib_alloc_cq_any(dev, ep, slots + EP_DRAIN_WRS + EP_RECV_WRS, IB_POLL_SOFTIRQ);
 	if (IS_ERR(ep->cq)) {
 		err = PTR_ERR(ep->cq);
 		goto err_dealloc_pd;

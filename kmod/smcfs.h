@@ -127,11 +127,11 @@ struct smcfs_xfer {
 	struct smcfs_wr		wrs[SMCFS_XFER_SEGS_MAX];
 
 	/*
-	 * READ: softirq or process; WRITE: process (work queue). @err is 0 or a negative errno
-	 * (-EIO a failed request, -ENOTCONN not posted, session not live). Must not sleep for READ.
-	 * The owner frees the xfer with smcfs_xfer_free() in it or later. An error comes only after
-	 * smcfs_region_session_lost(), from the session's destroy_work or from submit itself (which
-	 * also reports memory that cannot be DMA mapped as -EIO, with the session live).
+	 * @err 0: softirq or process; must not sleep. Else process; a negative errno (-EIO a failed
+	 * request, -ENOTCONN not posted, session not live). The owner frees the xfer with
+	 * smcfs_xfer_free() in it or later. An error comes only after smcfs_region_session_lost(),
+	 * from the session's destroy_work or from submit itself (which also reports memory that
+	 * cannot be DMA mapped as -EIO, with the session live).
 	 */
 	void			(*done)(struct smcfs_xfer *xfer, int err);
 	void			*owner;		/* of the owner */

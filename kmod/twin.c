@@ -22,8 +22,7 @@
  * page by reference (wb_issue.c). Who holds it keeps bit and twin, and its late stores differ from
  * that twin.
  *
- * Contexts: process; under the folio lock but for what ends a flight, which has the write-back
- * flag.
+ * Contexts: process, under the folio lock; but what ends a flight, in softirq unless it failed.
  * Locking: smcfs_folio.lock.
  * Lifetime: with struct smcfs_folio. Charged to the memory cgroup of whoever stores.
  * Failure: no memory for a twin: the fault is tried again after others were written back (dirty.c).
@@ -349,7 +348,7 @@ static void twin_end(struct smcfs_stage *stage)
  * @sf: of it.
  * @failed: the page is dirty again.
  *
- * Context: process.
+ * Context: softirq if nothing failed, else process.
  */
 void smcfs_twin_part_done(struct address_space *mapping, struct folio *folio,
 			  struct smcfs_folio *sf, bool failed)
@@ -371,7 +370,7 @@ void smcfs_twin_part_done(struct address_space *mapping, struct folio *folio,
 		smcfs_wb_end_folio(mapping, folio, sf, failed ? -EIO : 0);
 }
 
-/* A transfer of the page, or its issuing, ended. Context: process. */
+/* A transfer of the page, or its issuing, ended. Context: as smcfs_twin_part_done(). */
 void smcfs_twin_put_stage(struct address_space *mapping, struct smcfs_stage *stage)
 {
 	struct smcfs_folio *sf = stage->sf;

@@ -4,13 +4,14 @@
  * Copyright (c) 2026 The SMC authors
  *
  * Owns: struct smcfs_wb from create to done.
- * Contexts: create, part, submit, wait: process. done: process (the bulk CQ's work queue), or the
- *	submitter when nothing could be posted.
+ * Contexts: create, part, submit, wait: process. done: softirq, without an error; with one process
+ *	(destroy_work), or the submitter when nothing could be posted.
  * Locking: region->lock for tickets; smcfs_folio.lock for bits. Neither inside the other.
- * Lifetime: a wb holds its region; each folio in it has its write-back flag and one reference. The
- *	mapping lives as long as a folio of it is in write-back, and is not touched after the last.
- * Failure: the pages of a failed transfer are dirty again before their write-back flag falls,
- *	and the mapping remembers the error for the next fsync. Nothing is dropped.
+ * Lifetime: a wb holds its region; each folio in it is counted as flying, by its write-back flag or
+ *	smcfs_folio.inflight, and has one reference. The mapping lives as long as a folio of it
+ *	flies, and is not touched after the last.
+ * Failure: the pages of a failed transfer are dirty again before they cease to fly, and the mapping
+ *	remembers the error for the next fsync. Nothing is dropped.
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
@@ -87,7 +88,7 @@ static void ticket_put(struct smcfs_wb *wb)
  * @sf: of it, or NULL.
  * @err: not all of it was written: it is dirty again.
  *
- * Context: process.
+ * Context: softirq without an error, else process.
  */
 void smcfs_wb_end_folio(struct address_space *mapping, struct folio *folio, struct smcfs_folio *sf,
 			int err)

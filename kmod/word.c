@@ -14,7 +14,7 @@
  * What was stored to the word before was sent before (ioctl.c): following must not lose it.
  *
  * Owns: struct smcfs_word from create to the last put.
- * Contexts: process; completion in softirq (atomics) or process (flags).
+ * Contexts: process; completion in softirq, of what failed in process context.
  * Locking: region->word_lock of the page, from before the request to its end. Inside it the folio
  *	lock, held across the request where nobody can wait for it under mmap_lock: a fault drops
  *	that lock before it waits for a page that is not uptodate.
@@ -164,7 +164,7 @@ static int word_outcome(const struct smcfs_xfer *xfer, int err)
 	return -EREMOTEIO;
 }
 
-/* Context: softirq (READ, atomics) or process. */
+/* Context: softirq or process. */
 static void word_done(struct smcfs_xfer *xfer, int err)
 {
 	struct smcfs_word *word = xfer->owner;

@@ -4,8 +4,8 @@
  * Copyright (c) 2026 The SMC authors
  *
  * Owns: the pool of transfers, their DMA mappings while they are handed over.
- * Contexts: alloc, add and submit in process context; completion of READ in softirq, of WRITE in a
- *	work queue of the RDMA core, of everything that failed in the session's destroy_work.
+ * Contexts: alloc, add and submit in process context; completion in softirq, of everything that
+ *	failed in the session's destroy_work.
  *	Completion allocates nothing.
  * Locking: none of its own. A transfer belongs to its owner until submit, to the endpoint
  *	(ep->lock) until done(), then to its owner again.
@@ -357,13 +357,24 @@ static void xfer_construct(void *xfer)
 {
 }
 
+/* As those of slab pools, which want no constructor since they may fill what is in reserve. */
+static void *xfer_pool_alloc(gfp_t gfp, void *unused)
+{
+	return kmem_cache_alloc(xfer_cache, gfp);
+}
+
+static void xfer_pool_free(void *xfer, void *unused)
+{
+	kmem_cache_free(xfer_cache, xfer);
+}
+
 int smcfs_xfer_init(void)
 {
 	xfer_cache = kmem_cache_create("smcfs_xfer", sizeof(struct smcfs_xfer), 0, 0,
 				       xfer_construct);
 	if (!xfer_cache)
 		return -ENOMEM;
-	xfer_pool = mempool_create_slab_pool(XFER_RESERVE, xfer_cache);
+	xfer_pool = mempool_create(XFER_RESERVE, xfer_pool_alloc, xfer_pool_free, NULL);
 	if (!xfer_pool) {
 		kmem_cache_destroy(xfer_cache);
 		return -ENOMEM;
