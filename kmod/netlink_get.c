@@ -214,7 +214,7 @@ static int region_put_inflight(struct sk_buff *skb, struct smcfs_region *region)
 	struct smcfs_wb *wb;
 	u32 inflight = 0;
 
-	spin_lock_bh(&region->lock);
+	spin_lock_bh(&region->wb_lock);
 	list_for_each_entry(wb, &region->wb_inflight, link) {
 		if (wb->done)
 			continue;
@@ -223,7 +223,7 @@ static int region_put_inflight(struct sk_buff *skb, struct smcfs_region *region)
 			oldest_ns = posted_ns;
 		inflight++;
 	}
-	spin_unlock_bh(&region->lock);
+	spin_unlock_bh(&region->wb_lock);
 	if (nla_put_u32(skb, SMCFS_A_INFLIGHT, inflight) ||
 	    nla_put_u32(skb, SMCFS_A_OLDEST_MS, age_ms(oldest_ns)))
 		return -EMSGSIZE;

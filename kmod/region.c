@@ -10,7 +10,7 @@
  *	ACTIVE, DEGRADED -> DETACHING -> FAILED	detach (back if dirty pages could not be sent)
  *	ACTIVE, DEGRADED -> FAILED		revoked, or another generation took the name
  *
- * Contexts: process; region->lock also in softirq.
+ * Contexts: process; the last put also in softirq.
  * Locking: smcfs_regions.lock (the table) > writer_lock > region->lock > inode->i_lock.
  * Lifetime: counted: the table, the inode, each transfer, each queued flush. Unhashed means that no
  *	new user comes by name; the last put frees. The inode pointer is weak.
@@ -123,6 +123,7 @@ static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const 
 	spin_lock_init(&region->lock);
 	region->state = SMCFS_REGION_BINDING;
 	init_waitqueue_head(&region->wait);
+	spin_lock_init(&region->wb_lock);
 	INIT_LIST_HEAD(&region->wb_inflight);
 	mutex_init(&region->writer_lock);
 	mutex_init(&region->drop_lock);

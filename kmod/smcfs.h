@@ -345,7 +345,7 @@ struct smcfs_region {
 	char			name[SMCFS_REGION_NAME_MAX + 1];	/* [const] */
 	char			reason[SMCFS_REASON_MAX + 1];	/* [lock] */
 
-	spinlock_t		lock;		/* leaf; taken in softirq */
+	spinlock_t		lock;		/* _bh; inode->i_lock inside */
 	enum smcfs_region_state	state;		/* [lock]; reads without: READ_ONCE */
 	int			err;		/* [lock] of FAILED, negative */
 	bool			is_prefix;	/* [lock] FAILED since it is a directory */
@@ -356,10 +356,11 @@ struct smcfs_region {
 	wait_queue_head_t	wait;		/* state, writer state, wb_done changed */
 
 	/* Write-back, by ticket: every transfer up to wb_done completed. */
-	u64			wb_posted;	/* [lock] */
-	u64			wb_done;	/* [lock] */
-	u64			wb_failures;	/* [lock] transfers that failed */
-	struct list_head	wb_inflight;	/* [lock] struct smcfs_wb, by ticket */
+	spinlock_t		wb_lock;	/* leaf; taken in softirq (_bh), as ->lock must not be */
+	u64			wb_posted;	/* [wb_lock] */
+	u64			wb_done;	/* [wb_lock] */
+	u64			wb_failures;	/* [wb_lock] transfers that failed */
+	struct list_head	wb_inflight;	/* [wb_lock] struct smcfs_wb, by ticket */
 
 	struct mutex		drop_lock;	/* one round at a time: they hold references */
 	struct mutex		word_lock[SMCFS_WORD_LOCKS];	/* one word of a page at a time */
@@ -645,10 +646,10 @@ extern const struct address_space_operations smcfs_aops;
  * that folio. All of a folio goes under one ticket, which may take several transfers.
  */
 struct smcfs_wb {
-	struct list_head	link;		/* [region->lock] wb_inflight, by ticket */
+	struct list_head	link;		/* [region->wb_lock] wb_inflight, by ticket */
 	u64			ticket;		/* [const] */
 	u64			posted_ns;	/* WRITE_ONCE, ktime of the first transfer, or 0 */
-	bool			done;		/* [region->lock] */
+	bool			done;		/* [region->wb_lock] */
 	bool			failed;		/* WRITE_ONCE, before done */
 	bool			merge;		/* [const] staging pages are sent, else folios */
 	atomic_t		pending;	/* transfers, and 1 while it is being filled */

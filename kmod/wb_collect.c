@@ -6,7 +6,7 @@
  * Owns: struct smcfs_wb from create to done.
  * Contexts: create, part, submit, wait: process. done: softirq, without an error; with one process
  *	(destroy_work), or the submitter when nothing could be posted.
- * Locking: region->lock for tickets; smcfs_folio.lock for bits. Neither inside the other.
+ * Locking: region->wb_lock for tickets; smcfs_folio.lock for bits. Neither inside the other.
  * Lifetime: a wb holds its region; each folio in it is counted as flying, by its write-back flag or
  *	smcfs_folio.inflight, and has one reference. The mapping lives as long as a folio of it
  *	flies, and is not touched after the last.
@@ -51,7 +51,7 @@ static void wb_retire(struct smcfs_wb *wb)
 	struct smcfs_wb *tmp;
 	LIST_HEAD(retired);
 
-	spin_lock_bh(&region->lock);
+	spin_lock_bh(&region->wb_lock);
 	wb->done = true;
 	if (READ_ONCE(wb->failed))
 		region->wb_failures++;
@@ -64,7 +64,7 @@ static void wb_retire(struct smcfs_wb *wb)
 		region->wb_done = first->ticket;
 		list_move_tail(&first->link, &retired);
 	}
-	spin_unlock_bh(&region->lock);
+	spin_unlock_bh(&region->wb_lock);
 	if (list_empty(&retired))
 		return;
 	wake_up_all(&region->wait);
@@ -192,10 +192,10 @@ struct smcfs_wb *smcfs_wb_create(struct smcfs_region *region, struct smcfs_grant
 	wb->failed = false;
 	wb->xfer = NULL;
 	atomic_set(&wb->pending, 1);
-	spin_lock_bh(&region->lock);
+	spin_lock_bh(&region->wb_lock);
 	wb->ticket = ++region->wb_posted;
 	list_add_tail(&wb->link, &region->wb_inflight);
-	spin_unlock_bh(&region->lock);
+	spin_unlock_bh(&region->wb_lock);
 	return wb;
 }
 
@@ -245,19 +245,19 @@ void smcfs_wb_submit(struct smcfs_wb *wb)
 
 static void wb_snapshot(struct smcfs_region *region, u64 *ticket, u64 *failures)
 {
-	spin_lock_bh(&region->lock);
+	spin_lock_bh(&region->wb_lock);
 	*ticket = region->wb_posted;
 	*failures = region->wb_failures;
-	spin_unlock_bh(&region->lock);
+	spin_unlock_bh(&region->wb_lock);
 }
 
 static bool wb_is_done(struct smcfs_region *region, u64 ticket)
 {
 	bool done;
 
-	spin_lock_bh(&region->lock);
+	spin_lock_bh(&region->wb_lock);
 	done = region->wb_done >= ticket;
-	spin_unlock_bh(&region->lock);
+	spin_unlock_bh(&region->wb_lock);
 	return done;
 }
 
@@ -266,9 +266,9 @@ bool smcfs_wb_idle(struct smcfs_region *region)
 {
 	bool idle;
 
-	spin_lock_bh(&region->lock);
+	spin_lock_bh(&region->wb_lock);
 	idle = region->wb_done == region->wb_posted;
-	spin_unlock_bh(&region->lock);
+	spin_unlock_bh(&region->wb_lock);
 	return idle;
 }
 

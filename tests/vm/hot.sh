@@ -12,8 +12,10 @@
 . "$SMC_ROOT/tests/vm/lib-product.sh"
 export REQUEST_TIMEOUT_MS=2000
 
-CALL_MS=30000 OPS=${OPS:-20000}
-[ "$KERNEL" != debug ] || CALL_MS=60000 OPS=1000
+# As many in a soak as must pass before pages become hot by default.
+CALL_MS=30000 OPS_SHORT=20000 OPS_LONG=5000000
+[ "$KERNEL" != debug ] || CALL_MS=60000 OPS_SHORT=1000 OPS_LONG=50000
+OPS=${OPS:-$((SOAK ? OPS_LONG : OPS_SHORT))}
 SIZE=$((1024 * 1024 + 1234))
 
 start() {

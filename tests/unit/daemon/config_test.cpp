@@ -89,6 +89,7 @@ offset = 4096
 length = "2M"
 sync_mode = "eager"
 max_stale_us = 0
+hot = true
 [[region]]
 match = "gpu*/job/*"
 cto = false
@@ -135,6 +136,8 @@ max_stale_us = 5000
     const auto& hints = config.exports.at("weights").hints;
     CHECK(hints.mode == SMCFS_SYNC_EAGER);
     CHECK(hints.max_stale_us == 0);
+    CHECK(hints.hot == true);
+    CHECK_FALSE(params.hot);
     CHECK_FALSE(hints.cto);
     // The node's own rule is stronger, key by key.
     auto merged = params;

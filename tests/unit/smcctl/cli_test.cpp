@@ -83,6 +83,7 @@ TEST_CASE("usage errors exit with 2, name the argument, and ask nobody", "[cli]"
         {"set", "gpu3:a", "mode=often"},
         {"set", "gpu3:a", "push_delay_us=1000001"},
         {"set", "gpu3:a", "max_stale_us=never"},
+        {"set", "gpu3:a", "hot=warm"},
         {"set", "gpu3:a", "max_stale_us=3600000001"},
         {"export", "a", "--host", "1G", "--sync-mode", "often"},
         {"export", "a", "--host", "1G", "--push-delay-us", "1000001"},

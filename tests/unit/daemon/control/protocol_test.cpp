@@ -113,6 +113,7 @@ TEST_CASE("what an exporter recommends travels with the grant", "[protocol]")
     grant.hints.mode = SMCFS_SYNC_EAGER;
     grant.hints.push_delay_us = 0;
     grant.hints.max_stale_us = SMCFS_MAX_STALE_US_MAX;
+    grant.hints.hot = false;
     GrantReader reader;
     REQUIRE(reader.add(to_json(grant, 0)));
     const auto got = reader.take();
@@ -134,7 +135,8 @@ TEST_CASE("hints that are not understood are passed over, and no others", "[prot
 {
     const Json hints = {{"mode", "through"}, {"flush_after_ms", 0U},
                         {"cto", "yes"},      {"max_stale_us", 3600000001},
-                        {"other", 1},        {"push_delay_us", 30U}};
+                        {"other", 1},        {"push_delay_us", 30U},
+                        {"hot", 1}};
     RegionParams expected;
     expected.push_delay_us = 30;
     CHECK(hints_from_json(hints) == expected);

@@ -243,6 +243,8 @@ Cases region_cases(const World& world)
          World::region(SMCFS_CMD_REGION_SET, kNobody)
              .u32(SMCFS_A_PUSH_DELAY_US, SMCFS_PUSH_DELAY_US_MAX + 1),
          ERANGE},
+        {"neither hot nor not", World::region(SMCFS_CMD_REGION_SET, kNobody).u8(SMCFS_A_HOT, 2),
+         ERANGE},
         {"stale for more than an hour",
          World::region(SMCFS_CMD_REGION_SET, kNobody)
              .u32(SMCFS_A_MAX_STALE_US, SMCFS_MAX_STALE_US_MAX + 1),
