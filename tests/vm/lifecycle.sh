@@ -143,16 +143,20 @@ reload_beneath_daemon() {
 }
 module_is_free() { [ "$(</sys/module/smcfs/refcnt)" = 0 ]; }
 
-# Twice as much is dirty as the cgroup may hold: the flusher has to keep pace.
+# small_cgroup HOT: twice as much is dirty as the cgroup may hold: the flusher has to keep pace.
 small_cgroup() {
-	local group=/sys/fs/cgroup/small
+	local group=/sys/fs/cgroup/small round rounds=()
 	on target export_file big "${DIRTY_MB}M"
 	barrier exported
 	if [ "$NODE" = client ]; then
+		check smcctl attach target:big
+		check smcctl set target:big "hot=$1"
+		# A few pages at a time: they become hot before they are reclaimed.
+		[ "$1" = off ] || for round in 1 2 3 4; do rounds+=("store 0 1M $round" fsync); done
 		mkdir "$group"
 		echo "${CGROUP_MB}M" >$group/memory.max
 		check in_cgroup $group probe_script "open rw /smc/target/big" "map rw shared 0 0" \
-			"store 0 ${DIRTY_MB}M 5" "msync 0 ${DIRTY_MB}M" "expect 0 ${DIRTY_MB}M 5"
+			"${rounds[@]}" "store 0 ${DIRTY_MB}M 5" "msync 0 ${DIRTY_MB}M" "expect 0 ${DIRTY_MB}M 5"
 		check_equal "OOM kills" "$(awk '/^oom_kill /{print $2}' $group/memory.events)" 0
 		eventually 10 rmdir $group
 	fi
@@ -170,7 +174,8 @@ case_ "the product starts on both nodes" product_start
 case_ "what was stored arrives, however the program ends" dirty_data_arrives
 case_ "close sends what was written" close_flushes
 case_ "programs come, go and are killed, and no store is lost" programs_come_and_go
-case_ "a cgroup smaller than the dirty set works" small_cgroup
+case_ "a cgroup smaller than the dirty set works" small_cgroup off
+case_ "a cgroup smaller than the dirty set works, with hot pages" small_cgroup on
 case_ "the module unloads and loads, again and again" unload
 case_ "the daemon follows a module that was loaded again" reload_beneath_daemon
 case_ "everything is put away, and the module unloads" product_stop

@@ -17,10 +17,15 @@ BOOST=$(sysctl -n vm.watermark_boost_factor)
 defer sysctl -q "vm.watermark_boost_factor=$BOOST"
 sysctl -q vm.watermark_boost_factor=0
 
+# little_memory HOT: with pages that stay writable, or not.
 little_memory() {
+	local round rounds=()
 	on target export_file big "${DIRTY_MB}M"
 	barrier exported
 	if [ "$NODE" = client ]; then
+		check smcctl attach target:big
+		check smcctl set target:big "hot=$1"
+		for round in 3 4 5 2; do rounds+=("store 0 ${DIRTY_MB}M $round" fsync); done
 		# Memory that cannot be given back: there is no swap.
 		local hog_mb=$(($(awk '/^MemAvailable/ {print $2}' /proc/meminfo) / 1024 - 70))
 		/usr/bin/python3 - "$hog_mb" <<-'PY' &
@@ -36,8 +41,9 @@ little_memory() {
 		free -m
 		check probe_script "open rw /smc/target/big" "map rw shared 0 0" \
 			"store 0 ${DIRTY_MB}M 1" "msync 0 ${DIRTY_MB}M" "expect 0 ${DIRTY_MB}M 1" \
-			"store 0 ${DIRTY_MB}M 2" "fsync"
+			"${rounds[@]}"
 		kill $hog
+		rm /run/vm/hog-ready
 	fi
 	barrier written
 	on target probe_script "open r /dev/shm/big" "pexpect 0 ${DIRTY_MB}M 2"
@@ -45,6 +51,7 @@ little_memory() {
 }
 
 case_ "the product starts on both nodes" product_start
-case_ "a dirty set larger than free memory is written without a stall" little_memory
+case_ "a dirty set larger than free memory is written without a stall" little_memory off
+case_ "the same, with hot pages" little_memory on
 case_ "everything is put away, and the module unloads" product_stop
 pass
