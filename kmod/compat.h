@@ -109,6 +109,12 @@ static inline void mapping_set_folio_order_range(struct address_space *mapping, 
 	wbc_account_cgroup_owner(wbc, &(folio)->page, bytes)
 #endif
 
+/*
+ * 6.6: the entry of a page that is being migrated may look dirty to
+ * clean_record_shared_mapping_range(), which does not ask whether it is present.
+ */
+#define SMCFS_HARVEST_EXACT	(LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0))
+
 /* 6.6: the attributes of a dump request are in its struct genl_info. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 #define smcfs_compat_dump_attrs(cb) (genl_dumpit_info(cb)->attrs)

@@ -233,8 +233,15 @@ static int drop(struct inode *inode, loff_t start, loff_t end, enum drop_mode mo
 			return -EINTR;
 		/* A harvest keeps hot pages in the cache, and may follow the other without a pause. */
 		err = killable ? mutex_lock_killable(&region->hot_lock) : 0;
+		if (err) {
+			mutex_unlock(&region->drop_lock);
+			return -EINTR;
+		}
+		/* Hot pages fly without their flag; none takes off now. */
+		if (killable && send)
+			err = smcfs_wb_wait(region, true);
 		busy = err ?: drop_range(inode->i_mapping, &first, &last, mode, send);
-		if (killable && !err)
+		if (killable)
 			mutex_unlock(&region->hot_lock);
 		if (killable)
 			mutex_unlock(&region->drop_lock);

@@ -191,12 +191,35 @@ static const struct vm_operations_struct smcfs_vm_ops = {
 	.page_mkwrite	= smcfs_page_mkwrite,
 };
 
+static void smcfs_reader_open(struct vm_area_struct *vma)
+{
+	smcfs_hot_reader_open(file_region(vma->vm_file));
+}
+
+static void smcfs_reader_close(struct vm_area_struct *vma)
+{
+	smcfs_hot_reader_close(file_region(vma->vm_file));
+}
+
+/* Of mappings that can never write to the region: private ones, and of files open for reading. */
+static const struct vm_operations_struct smcfs_reader_vm_ops = {
+	.open		= smcfs_reader_open,
+	.close		= smcfs_reader_close,
+	.fault		= filemap_fault,
+	.map_pages	= filemap_map_pages,
+	.page_mkwrite	= smcfs_page_mkwrite,
+};
+
 static int smcfs_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	if (smcfs_region_dead(file_region(file)))
 		return -EIO;
 	file_accessed(file);
 	vma->vm_ops = &smcfs_vm_ops;
+	if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) != (VM_SHARED | VM_MAYWRITE)) {
+		vma->vm_ops = &smcfs_reader_vm_ops;
+		smcfs_reader_open(vma);
+	}
 	return 0;
 }
 

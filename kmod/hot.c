@@ -11,22 +11,31 @@
  *	page_mkwrite, for the third time --> hot bit, dirty bit, folio dirty
  *	sending a folio with hot pages ----> folio clean, entries stay writable
  *	smcfs_flush() ----> harvest a window --> stored pages: dirty bits, sent by wb_issue.c
- *	idle, hot=off, another mode -------> cooled: write-protected, and dirty if it was stored to
+ *	idle, hot=off, another mode -------> cooled: unmapped, and dirty if it was stored to
  *
  * Why no store is lost: between flushes a hot page is what any page of a filesystem without write
  * notification is: writable, with a clean folio, and its stores in the entries' dirty bits. All who
  * unmap it carry the bit over to the folio (->dirty_folio, which makes dirty bits of hot bits), and
  * all who write by reference (GUP) mark the folio dirty, which they would not do if it were dirty
- * all the time. (They know folios, not pages: large folios of exclusive regions have no hot pages,
- * so that no page is sent that was not stored to.) What is left is the time between a harvest and the sending, when only the flush
+ * all the time. What is left is the time between a harvest and the sending, when only the flush
  * knows: region->hot_busy keeps the page in the page cache, and region->hot_lock keeps other
  * barriers from returning before what was harvested has its ticket.
  *
- * Contexts: process.
+ * The kernel's harvest ends at the first mapping that can never write (private, or of a file that
+ * is open for reading only), whatever comes behind it. While there are any nothing becomes hot, and
+ * what is hot is cooled by the next flush, by unmapping, which sees everything.
+ *
+ * What keeps pages from being sent that nobody stored to, which in exclusive regions would overwrite
+ * what the accelerator wrote: all who mark dirty know folios, not pages, so large folios of exclusive
+ * regions have no hot pages; nor have any there where a harvest may report entries of pages that are
+ * being migrated (SMCFS_HARVEST_EXACT). In merge regions the twin knows.
+ *
+ * Contexts: process; the end of a region anywhere but in hard interrupts.
  * Locking: region->hot_lock > folio lock > smcfs_folio.lock. Counts of a window: the folio lock of
  *	their page.
- * Lifetime: windows live as long as their region. Their bits say where hot pages may be; a folio
- *	that was dropped and fetched again is not hot, and the next flush clears its bit.
+ * Lifetime: windows live as long as their region. Their bits say where hot pages may be: a page that
+ *	was dropped leaves its bit until a flush clears it, and is hot from its first store on if it
+ *	comes back before.
  * Failure: no memory for a window: the page is not hot. A page that could not be sent is dirty.
  *	Without CONFIG_MAPPING_DIRTY_HELPERS nothing is ever hot.
  */
@@ -106,6 +115,26 @@ static void hot_clear(struct smcfs_region *region, struct smcfs_hot_window *wind
 	atomic_dec(&region->nr_hot);
 }
 
+/* May pages become hot now, and stay so? What is to be pushed is known by its fault. */
+bool smcfs_hot_allowed(struct smcfs_region *region)
+{
+	return READ_ONCE(region->hot) && READ_ONCE(region->sync_mode) == SMCFS_SYNC_LAZY &&
+	       !atomic_read(&region->nr_readers) &&
+	       (SMCFS_HARVEST_EXACT || smcfs_region_merges(region));
+}
+
+/* Before the mapping can be found by a harvest. */
+void smcfs_hot_reader_open(struct smcfs_region *region)
+{
+	atomic_inc(&region->nr_readers);
+	atomic_inc(&region->reader_opens);
+}
+
+void smcfs_hot_reader_close(struct smcfs_region *region)
+{
+	atomic_dec(&region->nr_readers);
+}
+
 /**
  * smcfs_hot_touch() - a page is about to become writable in a page table: is it one to stay so?
  * @region: of it.
@@ -121,11 +150,8 @@ void smcfs_hot_touch(struct smcfs_region *region, struct folio *folio, unsigned 
 	struct smcfs_folio *sf;
 	unsigned long flags;
 
-	/* What is to be pushed is known by its fault. */
-	if (!READ_ONCE(region->hot) || READ_ONCE(region->sync_mode) != SMCFS_SYNC_LAZY)
-		return;
-	/* Who unmaps a page marks the folio: of many pages only their twins say which was stored to. */
-	if (folio_test_large(folio) && !smcfs_region_merges(region))
+	if (!smcfs_hot_allowed(region) ||
+	    (folio_test_large(folio) && !smcfs_region_merges(region)))
 		return;
 	window = hot_window(region, folio->index + index);
 	if (!window)
@@ -148,30 +174,31 @@ void smcfs_hot_touch(struct smcfs_region *region, struct folio *folio, unsigned 
 }
 
 /**
- * smcfs_hot_keep() - a folio with hot pages is going to be sent, and stays writable
+ * smcfs_hot_keep() - a dirty folio with hot pages is going to be sent, and stays writable
  * @region: of it.
- * @folio: locked.
+ * @folio: locked, its dirty flag just taken; a ticket was drawn before.
  *
- * All of its dirty pages, which may be writable, too, are hot from here on. Context: process.
+ * All of its dirty pages, which may be writable, too, are hot from here on. What the page tables
+ * know is harvested: by their locks it waits for whoever unmaps a page and has not flushed the
+ * processors' copies of its entry yet. Context: process.
  */
 void smcfs_hot_keep(struct smcfs_region *region, struct folio *folio)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
-	DECLARE_BITMAP(more, SMCFS_FOLIO_PAGES_MAX);
-	struct smcfs_hot_window *window;
+	struct smcfs_hot_window *window = hot_window(region, folio->index);
+	DECLARE_BITMAP(stored, SMCFS_FOLIO_PAGES_MAX);
 	unsigned long flags;
 	unsigned int i;
-	bool any;
 
+	bitmap_zero(stored, SMCFS_FOLIO_PAGES_MAX);
+	smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, stored);
 	spin_lock_irqsave(&sf->lock, flags);
-	any = bitmap_andnot(more, sf->dirty, sf->hot, sf->nr_pages);
+	bitmap_and(stored, stored, sf->hot, sf->nr_pages);
+	bitmap_or(sf->dirty, sf->dirty, stored, sf->nr_pages);
 	bitmap_or(sf->hot, sf->hot, sf->dirty, sf->nr_pages);
 	spin_unlock_irqrestore(&sf->lock, flags);
-	if (!any)
-		return;
 	/* It exists: a page of the folio was hot, and no folio goes over its end. */
-	window = hot_window(region, folio->index);
-	for_each_set_bit(i, more, sf->nr_pages)
+	for_each_set_bit(i, sf->hot, sf->nr_pages)
 		hot_set(region, window, folio->index % SMCFS_HOT_WINDOW + i);
 }
 
@@ -192,73 +219,85 @@ struct smcfs_hot_window *smcfs_hot_next(struct smcfs_region *region, pgoff_t *in
 
 /**
  * smcfs_hot_harvest() - take the stores to some pages out of the page tables
- * @mapping: of a region; the caller has region->hot_lock.
+ * @mapping: of a region; the caller has region->hot_lock, or a ticket and the folio's lock.
  * @start: the page of bit 0.
  * @first: the first page.
  * @nr: pages.
  * @stored: gets a bit for each page that was stored to.
  *
  * Context: process.
+ * Return: false: there may be more: the pages have to be unmapped.
  */
-void smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t first, pgoff_t nr,
+bool smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t first, pgoff_t nr,
 		       unsigned long *stored)
 {
-#ifdef CONFIG_MAPPING_DIRTY_HELPERS
-	pgoff_t from = 0, to = 0;
+	struct smcfs_region *region = smcfs_i(mapping->host)->region;
+	int opens = atomic_read(&region->reader_opens);
+	bool all = !atomic_read(&region->nr_readers);
 
-	clean_record_shared_mapping_range(mapping, first, nr, start, stored, &from, &to);
+	smp_mb();	/* a reader that the walk meets was counted before: by i_mmap_rwsem */
+#ifdef CONFIG_MAPPING_DIRTY_HELPERS
+	{
+		pgoff_t from = 0, to = 0;
+
+		clean_record_shared_mapping_range(mapping, first, nr, start, stored, &from, &to);
+	}
 #endif
+	smp_mb();
+	return all && opens == atomic_read(&region->reader_opens);
 }
 
-/**
- * smcfs_hot_cool() - the pages of a folio are no longer hot
- * @region: of it; the caller has region->hot_lock.
- * @window: of it.
- * @folio: locked.
- *
- * They are write-protected; those that were stored to since the last harvest are dirty. Those of a
- * merge region that somebody holds by reference are, too. Context: process.
+/*
+ * The pages of a folio, which is locked, are no longer hot: they are unmapped, and dirty if they
+ * were stored to since the last harvest. Those that somebody may yet store to by reference are
+ * dirty, too.
  */
-void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window,
-		    struct folio *folio)
+static void hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window,
+		     struct folio *folio)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
-	DECLARE_BITMAP(stored, SMCFS_FOLIO_PAGES_MAX);
-	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);
 	unsigned long flags;
 	unsigned int i;
-	bool dirty;
+	bool held;
 
-	bitmap_zero(stored, SMCFS_FOLIO_PAGES_MAX);
-#ifdef CONFIG_MAPPING_DIRTY_HELPERS
-	/* Keeps the dirty bits: first, so that none comes after the harvest. */
-	wp_shared_mapping_range(folio->mapping, folio->index, sf->nr_pages);
-#endif
-	smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, stored);
-	spin_lock_irqsave(&sf->lock, flags);
-	bitmap_copy(hot, sf->hot, sf->nr_pages);
-	bitmap_zero(sf->hot, sf->nr_pages);
-	/* A late store would be compared with a twin, which goes with the bit. */
-	if (sf->merge && smcfs_folio_held(folio))
-		bitmap_or(stored, stored, hot, sf->nr_pages);
-	bitmap_and(stored, stored, hot, sf->nr_pages);
-	bitmap_or(sf->dirty, sf->dirty, stored, sf->nr_pages);
-	dirty = !bitmap_empty(stored, sf->nr_pages);
-	spin_unlock_irqrestore(&sf->lock, flags);
-	if (dirty)
-		folio_mark_dirty(folio);
-	for_each_set_bit(i, hot, sf->nr_pages) {
-		smcfs_twin_cool(sf, i);
+	unmap_mapping_pages(folio->mapping, folio->index, sf->nr_pages, false);
+	held = folio_maybe_dma_pinned(folio) || (sf->merge && smcfs_folio_held(folio));
+	if (held)
+		folio_mark_dirty(folio);	/* all that is hot */
+	for_each_set_bit(i, sf->hot, sf->nr_pages)
 		hot_clear(region, window, folio->index % SMCFS_HOT_WINDOW + i);
-	}
+	spin_lock_irqsave(&sf->lock, flags);
+	bitmap_zero(sf->hot, sf->nr_pages);
+	spin_unlock_irqrestore(&sf->lock, flags);
+	for (i = 0; i < sf->nr_pages; i++)
+		smcfs_twin_cool(sf, i);
 }
 
-/* Pages from @first to before @end are not in the page cache. */
-void smcfs_hot_absent(struct smcfs_region *region, struct smcfs_hot_window *window, pgoff_t first,
-		      pgoff_t end)
+/*
+ * A page was not in the page cache. It may have come meanwhile, and be hot by this very bit: pairs
+ * with the barrier of test_and_set_bit() in hot_set(), which comes after.
+ */
+static void hot_clear_absent(struct address_space *mapping, struct smcfs_hot_window *window,
+			     unsigned int at)
+{
+	struct smcfs_region *region = smcfs_i(mapping->host)->region;
+	struct folio *folio;
+
+	hot_clear(region, window, at);
+	smp_mb__after_atomic();
+	folio = __filemap_get_folio(mapping, window->start + at, 0, 0);
+	if (IS_ERR(folio))
+		return;
+	hot_set(region, window, at);
+	folio_put(folio);
+}
+
+/* Pages from @first to before @end were not in the page cache. */
+void smcfs_hot_absent(struct address_space *mapping, struct smcfs_hot_window *window,
+		      pgoff_t first, pgoff_t end)
 {
 	for (; first < end; first++)
-		hot_clear(region, window, first - window->start);
+		hot_clear_absent(mapping, window, first - window->start);
 }
 
 /* Is the page at @at, of @folio, which is locked, hot indeed? */
@@ -277,16 +316,16 @@ bool smcfs_hot_check(struct smcfs_region *region, struct smcfs_hot_window *windo
  * The folio of a page, locked; NULL: it is not hot. Not killable: what was harvested must not be
  * lost.
  */
-static struct folio *hot_lock_folio(struct smcfs_region *region, struct address_space *mapping,
+static struct folio *hot_lock_folio(struct address_space *mapping,
 				    struct smcfs_hot_window *window, unsigned int at)
 {
 	struct folio *folio = __filemap_get_folio(mapping, window->start + at, FGP_LOCK, 0);
 
 	if (IS_ERR(folio)) {
-		hot_clear(region, window, at);
+		hot_clear_absent(mapping, window, at);
 		return NULL;
 	}
-	if (smcfs_hot_check(region, window, folio, at))
+	if (smcfs_hot_check(smcfs_i(mapping->host)->region, window, folio, at))
 		return folio;
 	folio_unlock(folio);
 	folio_put(folio);
@@ -360,30 +399,35 @@ bool smcfs_hot_idle(struct smcfs_hot_window *window, struct folio *folio, unsign
 	return true;
 }
 
-/* A page that was harvested is not going to be sent by this flush: it is dirty. */
-void smcfs_hot_owe(struct smcfs_region *region, struct address_space *mapping,
-		   struct smcfs_hot_window *window, unsigned int at, unsigned long *stored)
+/*
+ * A page of a window is not going to be sent by this harvest: it is dirty if it was stored to.
+ * @cool: and no longer hot.
+ */
+void smcfs_hot_owe(struct address_space *mapping, struct smcfs_hot_window *window,
+		   unsigned int at, unsigned long *stored, bool cool)
 {
-	struct folio *folio = hot_lock_folio(region, mapping, window, at);
+	struct folio *folio = hot_lock_folio(mapping, window, at);
 
 	if (!folio)
 		return;
 	if (smcfs_hot_take(window, folio, stored))
 		folio_mark_dirty(folio);
+	if (cool)
+		hot_cool(smcfs_i(mapping->host)->region, window, folio);
 	folio_unlock(folio);
 	folio_put(folio);
 }
 
 /**
  * smcfs_hot_cool_all() - no page of a region is hot any more
- * @region: bound; no page becomes hot meanwhile, since a parameter was changed.
+ * @region: bound.
  *
- * A fault that looked at the parameter before may leave one, until the next flush.
- * Context: process, killable.
- * Return: 0 or -EINTR.
+ * A fault that looked at the parameters before may leave one, until the next flush.
+ * Context: process.
  */
-int smcfs_hot_cool_all(struct smcfs_region *region)
+void smcfs_hot_cool_all(struct smcfs_region *region)
 {
+	DECLARE_BITMAP(stored, SMCFS_HOT_WINDOW) = {};
 	struct smcfs_hot_window *window;
 	struct inode *inode;
 	pgoff_t index = 0;
@@ -391,31 +435,22 @@ int smcfs_hot_cool_all(struct smcfs_region *region)
 
 	inode = READ_ONCE(region->hot_used) ? smcfs_region_inode(region) : NULL;
 	if (!inode)
-		return 0;
-	if (mutex_lock_killable(&region->hot_lock)) {
-		smcfs_region_inode_put(inode);
-		return -EINTR;
-	}
+		return;
+	mutex_lock(&region->hot_lock);
 	while ((window = smcfs_hot_next(region, &index, ULONG_MAX))) {
-		for_each_set_bit(at, window->hot, SMCFS_HOT_WINDOW) {
-			struct folio *folio;
-
-			folio = hot_lock_folio(region, inode->i_mapping, window, at);
-			if (!folio)
-				continue;
-			smcfs_hot_cool(region, window, folio);
-			folio_unlock(folio);
-			folio_put(folio);
-		}
+		for_each_set_bit(at, window->hot, SMCFS_HOT_WINDOW)
+			smcfs_hot_owe(inode->i_mapping, window, at, stored, true);
 		index = window->start + SMCFS_HOT_WINDOW;
 		cond_resched();
 	}
 	mutex_unlock(&region->hot_lock);
 	smcfs_region_inode_put(inode);
-	return 0;
 }
 
-/* sync(2), syncfs(2): the core knows of no store to a hot page. Context: process. */
+/*
+ * sync(2), syncfs(2), umount: the core knows of no store to a hot page. The caller holds s_umount.
+ * Context: process.
+ */
 int smcfs_sync_fs(struct super_block *sb, int wait)
 {
 	struct smcfs_region *region;
@@ -425,11 +460,11 @@ int smcfs_sync_fs(struct super_block *sb, int wait)
 
 	while (wait && (region = smcfs_region_next(id))) {
 		id = region->id + 1;
-		inode = READ_ONCE(region->hot_used) ? smcfs_region_inode(region) : NULL;
+		inode = READ_ONCE(region->hot_used) ? smcfs_region_inode_of(region, sb) : NULL;
 		if (inode) {
 			one = smcfs_flush(inode, 0, LLONG_MAX);
 			err = err ?: one;
-			smcfs_region_inode_put(inode);
+			iput(inode);
 		}
 		smcfs_region_put(region);
 	}

@@ -34,7 +34,9 @@ static int range_check(struct file *file, u64 offset, u64 length)
  */
 static int flush_word(struct inode *inode, u64 pos, u32 size)
 {
-	if (!filemap_range_needs_writeback(inode->i_mapping, pos, pos + size - 1))
+	/* Nor does the core know of stores to hot pages. */
+	if (!READ_ONCE(smcfs_i(inode)->region->hot_used) &&
+	    !filemap_range_needs_writeback(inode->i_mapping, pos, pos + size - 1))
 		return 0;
 	return smcfs_flush(inode, pos, pos + size - 1);
 }

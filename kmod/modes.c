@@ -207,7 +207,7 @@ void smcfs_modes_init(struct smcfs_region *region)
 /* Parameters were set: what is dirty or stale by now falls under them, too. Context: process. */
 void smcfs_modes_changed(struct smcfs_region *region)
 {
-	if (!READ_ONCE(region->hot) || READ_ONCE(region->sync_mode) != SMCFS_SYNC_LAZY)
+	if (!smcfs_hot_allowed(region))
 		smcfs_hot_cool_all(region);
 	if (READ_ONCE(region->sync_mode) != SMCFS_SYNC_LAZY)
 		pace_rearm(region, &region->push, PUSH_DWELL_US * NSEC_PER_USEC);

@@ -197,6 +197,17 @@ struct inode *smcfs_region_inode(struct smcfs_region *region)
 	return inode;
 }
 
+struct inode *smcfs_region_inode_of(struct smcfs_region *region, struct super_block *sb)
+{
+	struct inode *inode;
+
+	spin_lock_bh(&region->lock);
+	inode = region->inode;
+	inode = inode && inode->i_sb == sb ? igrab(inode) : NULL;
+	spin_unlock_bh(&region->lock);
+	return inode;
+}
+
 void smcfs_region_inode_put(struct inode *inode)
 {
 	struct super_block *sb = inode->i_sb;
@@ -905,7 +916,8 @@ void smcfs_region_flush_paced(struct smcfs_region *region)
 {
 	unsigned long delay = msecs_to_jiffies(READ_ONCE(region->flush_after_ms));
 
-	if (smcfs_region_dead(region) || !delayed_work_pending(&region->flush_work))
+	/* One that is queued already is to run now. */
+	if (smcfs_region_dead(region) || !timer_pending(&region->flush_work.timer))
 		return;
 	smcfs_region_hold(region);
 	if (mod_delayed_work(smcfs_flush_wq, &region->flush_work, delay))

@@ -399,6 +399,8 @@ struct smcfs_region {
 	atomic_t		nr_hot;		/* bits in windows */
 	u8			hot;		/* [lock] reads: READ_ONCE; pages may become hot */
 	enum smcfs_origin	hot_origin;	/* [lock] */
+	atomic_t		nr_readers;	/* mappings that a harvest does not go past */
+	atomic_t		reader_opens;	/* such mappings that there ever were */
 	bool			hot_used;	/* READ_ONCE; one was hot, ever */
 	bool			hot_busy;	/* a harvest is under way: see smcfs_hot_busy() */
 
@@ -478,7 +480,7 @@ struct smcfs_page {
 
 /*
  * On folio->private of folios that were written: which pages have to be sent. Exclusive regions
- * need it for large folios only.
+ * need it for large folios, and hot ones.
  */
 struct smcfs_folio {
 	spinlock_t	lock;		/* leaf; process and softirq */
@@ -535,23 +537,24 @@ void smcfs_hot_init(struct smcfs_region *region);
 void smcfs_hot_free(struct smcfs_region *region);
 void smcfs_hot_touch(struct smcfs_region *region, struct folio *folio, unsigned int index);
 void smcfs_hot_keep(struct smcfs_region *region, struct folio *folio);
-int smcfs_hot_cool_all(struct smcfs_region *region);
+void smcfs_hot_cool_all(struct smcfs_region *region);
+void smcfs_hot_reader_open(struct smcfs_region *region);
+void smcfs_hot_reader_close(struct smcfs_region *region);
 int smcfs_sync_fs(struct super_block *sb, int wait);
 /* Of hot.c for wb_issue.c; the caller has region->hot_lock. */
 struct smcfs_hot_window *smcfs_hot_next(struct smcfs_region *region, pgoff_t *index, pgoff_t end);
-void smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t first, pgoff_t nr,
+bool smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t first, pgoff_t nr,
 		       unsigned long *stored);
-void smcfs_hot_absent(struct smcfs_region *region, struct smcfs_hot_window *window, pgoff_t first,
-		      pgoff_t end);
+void smcfs_hot_absent(struct address_space *mapping, struct smcfs_hot_window *window,
+		      pgoff_t first, pgoff_t end);
+bool smcfs_hot_allowed(struct smcfs_region *region);
 bool smcfs_hot_check(struct smcfs_region *region, struct smcfs_hot_window *window,
 		     struct folio *folio, unsigned int at);
 bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio, unsigned long *stored);
 void smcfs_hot_forget(struct folio *folio);
 bool smcfs_hot_idle(struct smcfs_hot_window *window, struct folio *folio, unsigned int at);
-void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window,
-		    struct folio *folio);
-void smcfs_hot_owe(struct smcfs_region *region, struct address_space *mapping,
-		   struct smcfs_hot_window *window, unsigned int at, unsigned long *stored);
+void smcfs_hot_owe(struct address_space *mapping, struct smcfs_hot_window *window,
+		   unsigned int at, unsigned long *stored, bool cool);
 
 /* May pages of @folio be stored to while it is clean? It is locked. */
 static inline bool smcfs_folio_hot(struct folio *folio)
@@ -754,6 +757,8 @@ extern const struct dentry_operations smcfs_dops;
 struct inode *smcfs_inode_root(struct super_block *sb);
 /* The inode of @region if it is in memory, else NULL; it and its superblock are held until put. */
 struct inode *smcfs_region_inode(struct smcfs_region *region);
+/* As that, of @sb only, which the caller keeps from being unmounted; put by iput(). */
+struct inode *smcfs_region_inode_of(struct smcfs_region *region, struct super_block *sb);
 void smcfs_region_inode_put(struct inode *inode);
 void smcfs_inode_update_locked(struct inode *inode);
 void smcfs_inode_update(struct inode *inode);

@@ -62,7 +62,9 @@ static void issue_large(struct smcfs_xfer *xfer, struct folio *folio, struct smc
 			size_t valid)
 {
 	unsigned int first, last, nr = DIV_ROUND_UP(valid, PAGE_SIZE);
-	bool held = smcfs_folio_held(folio);
+	/* Of a single page it is enough to be told by its folio's flag. */
+	bool held = folio_test_large(folio) ? smcfs_folio_held(folio) :
+					      folio_maybe_dma_pinned(folio);
 	unsigned long flags;
 
 	spin_lock_irqsave(&sf->lock, flags);
@@ -189,7 +191,16 @@ static void issue_whole(struct wb_issue *is, struct folio *folio, struct smcfs_f
 			size_t valid)
 {
 	struct smcfs_xfer *xfer = smcfs_wb_xfer(is->wb);
+	u64 before = xfer->bytes;
 
+	/* Its flag was set while another flush took the bits: what was stored to was hot. */
+	if (sf && bitmap_empty(sf->dirty, sf->nr_pages)) {
+		spin_lock_irq(&sf->lock);
+		bitmap_copy(sf->dirty, sf->hot, sf->nr_pages);
+		if (bitmap_empty(sf->dirty, sf->nr_pages))
+			bitmap_fill(sf->dirty, sf->nr_pages);
+		spin_unlock_irq(&sf->lock);
+	}
 	if (sf)
 		issue_large(xfer, folio, sf, valid);
 	else
@@ -197,24 +208,26 @@ static void issue_whole(struct wb_issue *is, struct folio *folio, struct smcfs_f
 	folio_get(folio);	/* of write-back; not before the references were counted */
 	if (sf)
 		WRITE_ONCE(sf->inflight, 1);
+	if (WARN_ON_ONCE(xfer->bytes == before))	/* else it would fly for ever */
+		smcfs_wb_end_folio(folio->mapping, folio, sf, 0);
 }
 
 /*
- * Takes the dirty flag, and with it all write permissions, unless it is hot. What was dirty gets the
+ * Takes the dirty flag, and with it all write permissions, unless it is hot and may stay so. What was dirty gets the
  * write-back flag, which also takes its tags; what was not needs no more than to be counted.
  */
 static bool issue_clean(struct wb_issue *is, struct folio *folio)
 {
-	if (!smcfs_folio_hot(folio)) {
+	if (!smcfs_folio_hot(folio) || !smcfs_hot_allowed(is->region)) {
 		if (!folio_clear_dirty_for_io(folio))
 			return false;
 	} else {
 		/* Of a clean one no other pages than hot ones can be dirty. */
 		if (!folio_test_dirty(folio))
 			return true;
-		smcfs_hot_keep(is->region, folio);
 		/* As above, but that it counts as a write of this task that was cancelled. */
 		folio_cancel_dirty(folio);
+		smcfs_hot_keep(is->region, folio);
 	}
 	folio_start_writeback(folio);
 	wbc_account_cgroup_owner(is->wbc, folio, folio_size(folio));
@@ -343,41 +356,46 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 }
 
 /*
- * A folio with hot pages, held: sent if it was stored to, cooled if nobody did for long.
+ * A folio with hot pages, held: sent if it was stored to, dirty and cool if nobody did for long.
  * Return: 0; -EAGAIN: it is not in the page cache any more; -EINTR: nothing was done.
  */
 static int issue_hot_folio(struct wb_issue *is, struct smcfs_hot_window *window,
 			   struct folio *folio, unsigned int at, unsigned long *stored)
 {
-	int err;
+	int err = issue_lock(is, folio, true);
 
-	if (!test_bit(at, stored) && !folio_maybe_dma_pinned(folio) &&
-	    !smcfs_hot_idle(window, folio, at))
-		return 0;
-	err = issue_lock(is, folio, true);
 	if (err)
 		return err;
-	if (smcfs_hot_check(is->region, window, folio, at)) {
-		if (!smcfs_hot_take(window, folio, stored))
-			smcfs_hot_cool(is->region, window, folio);
-		else if (issue_folio(is, folio))
-			folio_mark_dirty(folio);
-	}
+	if (smcfs_hot_check(is->region, window, folio, at) &&
+	    smcfs_hot_take(window, folio, stored) && issue_folio(is, folio))
+		folio_mark_dirty(folio);
 	folio_unlock(folio);
 	return 0;
 }
 
-/* The hot pages of @folio from @at on, up to @to. Return: as above. */
+/*
+ * The hot pages of @folio from @at on, up to @to. A folio that is pinned may have been stored to
+ * without a trace, and is sent once. Return: as above.
+ */
 static int issue_hot_pages(struct wb_issue *is, struct smcfs_hot_window *window,
 			   struct folio *folio, unsigned int at, unsigned int to,
 			   unsigned long *stored)
 {
+	bool pinned = folio_maybe_dma_pinned(folio);
 	int err = 0;
 
 	to = min_t(pgoff_t, to, folio_next_index(folio) - 1 - window->start);
-	for (; !err && at <= to; at++)
-		if (test_bit(at, window->hot))
+	for (; !err && at <= to; at++) {
+		if (!test_bit(at, window->hot))
+			continue;
+		if (pinned || test_bit(at, stored))
 			err = issue_hot_folio(is, window, folio, at, stored);
+		else if (smcfs_hot_idle(window, folio, at)) {
+			issue_submit(is);
+			smcfs_hot_owe(is->inode->i_mapping, window, at, stored, true);
+		}
+		pinned = false;
+	}
 	return err;
 }
 
@@ -386,18 +404,19 @@ static int issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window, u
 			 unsigned int to, unsigned long *stored)
 {
 	pgoff_t next = window->start + *at, last = window->start + to;
+	struct address_space *mapping = is->inode->i_mapping;
 	struct folio_batch batch;
 	unsigned int i;
 	int err = 0;
 
 	folio_batch_init(&batch);
-	filemap_get_folios(is->inode->i_mapping, &next, last, &batch);
+	filemap_get_folios(mapping, &next, last, &batch);
 	for (i = 0; i < folio_batch_count(&batch); i++) {
 		struct folio *folio = batch.folios[i];
 		pgoff_t here = max(folio->index, window->start + *at);
 
 		if (!err) {
-			smcfs_hot_absent(is->region, window, window->start + *at, here);
+			smcfs_hot_absent(mapping, window, window->start + *at, here);
 			*at = here - window->start;
 			err = issue_hot_pages(is, window, folio, *at, to, stored);
 			if (!err)
@@ -406,7 +425,7 @@ static int issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window, u
 		folio_put(folio);
 	}
 	if (!folio_batch_count(&batch)) {
-		smcfs_hot_absent(is->region, window, window->start + *at, last + 1);
+		smcfs_hot_absent(mapping, window, window->start + *at, last + 1);
 		*at = to + 1;
 	}
 	return err == -EAGAIN ? 0 : err;	/* it has moved, and is looked up again */
@@ -418,22 +437,29 @@ static int issue_window(struct wb_issue *is, struct smcfs_hot_window *window, un
 {
 	struct address_space *mapping = is->inode->i_mapping;
 	DECLARE_BITMAP(stored, SMCFS_HOT_WINDOW);
-	int err = IS_ERR(is->grant) ? -EIO : 0;
 	unsigned int at;
+	int err = 0;
+	bool cool;
 
 	bitmap_zero(stored, SMCFS_HOT_WINDOW);
-	smcfs_hot_harvest(mapping, window->start, window->start + from, to - from + 1, stored);
-	for (at = find_next_bit(window->hot, to + 1, from); !err && at <= to;
-	     at = find_next_bit(window->hot, to + 1, at))
-		err = issue_hot_run(is, window, &at,
-				    find_next_zero_bit(window->hot, to + 1, at) - 1, stored);
-	if (!err)
-		return 0;
+	cool = !smcfs_hot_harvest(mapping, window->start, window->start + from, to - from + 1,
+				  stored) ||
+	       !smcfs_hot_allowed(is->region);
+	if (!cool && !IS_ERR(is->grant)) {
+		for (at = find_next_bit(window->hot, to + 1, from); !err && at <= to;
+		     at = find_next_bit(window->hot, to + 1, at))
+			err = issue_hot_run(is, window, &at,
+					    find_next_zero_bit(window->hot, to + 1, at) - 1,
+					    stored);
+		if (!err)
+			return 0;
+	}
 	issue_submit(is);
-	for_each_set_bit(at, stored, to + 1)
-		if (test_bit(at, window->hot))
-			smcfs_hot_owe(is->region, mapping, window, at, stored);
-	return err == -EINTR ? err : 0;
+	for (at = find_next_bit(window->hot, to + 1, from); at <= to;
+	     at = find_next_bit(window->hot, to + 1, at + 1))
+		if (cool || test_bit(at, stored))
+			smcfs_hot_owe(mapping, window, at, stored, cool);
+	return err;
 }
 
 /**
@@ -487,8 +513,8 @@ int smcfs_hot_flush(struct inode *inode, loff_t start, loff_t end)
 /**
  * smcfs_write_folio() - send one folio and wait
  * @inode: of a region.
- * @folio: locked, mapped nowhere, held by a batch of the caller and by nobody else that it knows
- * of.
+ * @folio: locked, mapped nowhere, not flying, held by a batch of the caller and by nobody else that
+ * it knows of.
  *
  * The folio stays locked, so nobody can store to it by a new mapping meanwhile.
  * Context: process, killable.
@@ -504,13 +530,9 @@ int smcfs_write_folio(struct inode *inode, struct folio *folio)
 		.region = smcfs_i(inode)->region,
 		.sync = true,
 	};
-	int err = 0;
+	int err;
 
 	INIT_LIST_HEAD(&is.stages);
-	while (!err && smcfs_folio_flying(folio))
-		err = smcfs_wb_wait_folio(is.region, folio);
-	if (err)
-		return err;
 	/* Unmapped: what was hot is as any other. */
 	smcfs_hot_forget(folio);
 	if (!folio_test_dirty(folio))

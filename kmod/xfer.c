@@ -156,7 +156,7 @@ struct smcfs_xfer *smcfs_xfer_alloc(struct smcfs_grant *grant, enum smcfs_xfer_o
 
 	if (!xfer)
 		return NULL;
-	/* The arrays are filled by add: 9 KiB that need no clearing. */
+	/* The arrays are filled by add: 6 KiB that need no clearing. */
 	memset(xfer, 0, offsetof(struct smcfs_xfer, segs));
 	INIT_LIST_HEAD(&xfer->link);
 	xfer->cqe.done = xfer_cqe_done;

@@ -47,7 +47,7 @@ public:
 private:
     void mutate(std::string& text)
     {
-        static const std::vector<std::string> kTokens = {"{",
+        static const std::vector<std::string> tokens = {"{",
                                                          "}",
                                                          "[",
                                                          "]",
@@ -94,10 +94,10 @@ private:
             text.insert(at, text.substr(at, length));
             break;
         case 3:
-            text.insert(at, kTokens[below(kTokens.size())]);
+            text.insert(at, tokens[below(tokens.size())]);
             break;
         case 4:
-            text.replace(at, length, kTokens[below(kTokens.size())]);
+            text.replace(at, length, tokens[below(tokens.size())]);
             break;
         case 5: { // the tail of another
             const auto& other = corpus_[below(corpus_.size())];

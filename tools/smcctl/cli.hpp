@@ -21,7 +21,7 @@
 #include "netlink.hpp"
 #include "output.hpp"
 
-namespace CLI {
+namespace CLI { // NOLINT(readability-identifier-naming): the library's
 class App;
 class Option;
 } // namespace CLI

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The SMC authors
 //
 // stats: counters of attached regions, once or as rates.
+#include <cmath>
 #include <map>
 #include <memory>
 #include <thread>
@@ -49,7 +50,7 @@ Json rates(const client::Stats& before, const client::Stats& now, double seconds
     for (const auto& [name, value] : now) {
         auto old = before.find(name);
         uint64_t base = old != before.end() && old->second <= value ? old->second : 0;
-        out[name] = static_cast<uint64_t>(static_cast<double>(value - base) / seconds + 0.5);
+        out[name] = static_cast<uint64_t>(std::llround(static_cast<double>(value - base) / seconds));
     }
     return out;
 }

@@ -64,13 +64,15 @@ RdmaPort read_port(const std::string& sys, const std::string& device, const std:
     size_t colon = state.find(": ");
     out.state = colon == std::string::npos ? state : state.substr(colon + 2);
     out.link_layer = read_line(directory + "/link_layer");
-    for (const auto& index : sorted_entries(directory + "/gids")) {
-        std::string gid = read_line(directory + "/gids/" + index);
+    const std::string gids = directory + "/gids/";
+    const std::string netdevs = directory + "/gid_attrs/ndevs/";
+    for (const auto& index : sorted_entries(gids)) {
+        std::string gid = read_line(gids + index);
         if (is_empty_gid(gid))
             continue;
         out.gids.push_back(gid);
         if (out.netdev.empty())
-            out.netdev = read_line(directory + "/gid_attrs/ndevs/" + index);
+            out.netdev = read_line(netdevs + index);
     }
     if (!out.netdev.empty())
         out.netdev_mtu =
@@ -132,8 +134,10 @@ Finding check_port(const RdmaPort& port)
 std::vector<RdmaPort> read_rdma_ports(const std::string& sys)
 {
     std::vector<RdmaPort> ports;
-    for (const auto& device : sorted_entries(sys + "/class/infiniband")) {
-        for (const auto& port : sorted_entries(sys + "/class/infiniband/" + device + "/ports"))
+    const std::string devices = sys + "/class/infiniband/";
+    for (const auto& device : sorted_entries(devices)) {
+        const std::string directory = devices + device;
+        for (const auto& port : sorted_entries(directory + "/ports"))
             ports.push_back(read_port(sys, device, port));
     }
     return ports;
@@ -173,6 +177,7 @@ std::vector<Finding> check_rdma(const std::vector<RdmaPort>& ports)
              "load the adapter's driver, or for soft-RoCE: modprobe rdma_rxe && rdma link add rxe0 "
              "type rxe netdev NETDEV"}};
     std::vector<Finding> findings;
+    findings.reserve(ports.size());
     for (const RdmaPort& port : ports)
         findings.push_back(check_port(port));
     return findings;

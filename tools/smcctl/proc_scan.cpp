@@ -60,10 +60,11 @@ void count_open_files(const std::string& process, const std::set<std::string>& m
 {
     if (mount_ids.empty())
         return;
-    for (const auto& fd : entries(process + "/fdinfo")) {
+    const std::string directory = process + "/fdinfo/";
+    for (const auto& fd : entries(directory)) {
         std::string mount_id;
         uint64_t inode = 0;
-        for_each_line(read_small_file(process + "/fdinfo/" + fd), [&](std::string_view line) {
+        for_each_line(read_small_file(directory + fd), [&](std::string_view line) {
             std::string_view key = next_word(line);
             if (key == "mnt_id:")
                 mount_id = next_word(line);
@@ -79,8 +80,9 @@ void count_open_files(const std::string& process, const std::set<std::string>& m
 ProcessUse wait_state(const std::string& process)
 {
     ProcessUse found;
-    for (const auto& task : entries(process + "/task")) {
-        std::string directory = process + "/task/" + task;
+    const std::string tasks = process + "/task/";
+    for (const auto& task : entries(tasks)) {
+        const std::string directory = tasks + task;
         char state = parse_stat_state(read_small_file(directory + "/stat"));
         std::string wchan = trimmed(read_small_file(directory + "/wchan"));
         if (wchan == "0")
@@ -198,6 +200,7 @@ std::vector<MappedBytes> parse_maps(std::string_view text, const std::set<std::s
             bytes[inode] += end - begin;
     });
     std::vector<MappedBytes> mapped;
+    mapped.reserve(bytes.size());
     for (auto [inode, sum] : bytes)
         mapped.push_back({inode, sum});
     return mapped;

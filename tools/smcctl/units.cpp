@@ -127,7 +127,7 @@ std::string format_ms(uint64_t ms)
     if (ms < 1000)
         snprintf(text.data(), text.size(), "%u ms", static_cast<unsigned>(ms));
     else if (s < 60)
-        snprintf(text.data(), text.size(), "%.1f s", static_cast<double>(ms / 100) / 10);
+        snprintf(text.data(), text.size(), "%.1f s", static_cast<double>(ms - ms % 100) / 1000);
     else if (s < 3600)
         snprintf(text.data(), text.size(), "%u min %u s", static_cast<unsigned>(s / 60),
                  static_cast<unsigned>(s % 60));

@@ -52,7 +52,7 @@ EXPORT int qemu_plugin_version = PLUGIN_VERSION;
 EXPORT int qemu_plugin_install(plugin_id id, const void* info, int argc, char** argv);
 
 // nopl DISPLACEMENT(%rax): the displacement says which mark.
-static const uint8_t mark_code[] = {0x0f, 0x1f, 0x80};
+static const uint8_t kMarkCode[] = {0x0f, 0x1f, 0x80};
 #define MARK_BYTES 7U
 #define MARK_BEGIN 0x534d4301U
 #define MARK_END 0x534d4302U
@@ -191,8 +191,8 @@ static uint32_t mark_of(const struct qemu_plugin_insn* insn)
     if (qemu_plugin_insn_size(insn) != MARK_BYTES)
         return 0;
     const uint8_t* code = qemu_plugin_insn_data(insn);
-    if (memcmp(code, mark_code, sizeof(mark_code)) == 0)
-        memcpy(&mark, code + sizeof(mark_code), sizeof(mark));
+    if (memcmp(code, kMarkCode, sizeof(kMarkCode)) == 0)
+        memcpy(&mark, code + sizeof(kMarkCode), sizeof(mark));
     return mark;
 }
 

@@ -30,6 +30,7 @@ TEST_CASE("other threads can post", "[event_loop]")
     auto loop = *EventLoop::create();
     int count = 0;
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t)
         threads.emplace_back([&] {
             for (int i = 0; i < 1000; ++i)

@@ -47,10 +47,11 @@ uint64_t take(const Pool& pool, size_t bytes)
 
 TEST_CASE("a pool gives out aligned pieces until none is left, and the same again", "[pool]")
 {
-    const auto region = region_of(10 * 64);
+    const auto region = region_of(10UL * 64);
     const auto pool = pool_of(*region);
     for (int round = 0; round < 2; round++) {
         std::vector<uint64_t> pieces;
+        pieces.reserve(10);
         for (int i = 0; i < 10; i++)
             pieces.push_back(take(pool, 1 + i * 7));
         for (int i = 0; i < 10; i++)
@@ -83,7 +84,7 @@ TEST_CASE("a pool keeps to the whole units of its part", "[pool]")
 
 TEST_CASE("pieces have the alignment that was asked for, in the region", "[pool]")
 {
-    const auto region = region_of(3 * 4096);
+    const auto region = region_of(3UL * 4096);
     region->offset = 4096 + 1024; // of smc_addr() in the region
     const auto pool = pool_of(*region, 0, 0, 4096);
     CHECK(take(pool, 1) == 3072);
@@ -114,7 +115,7 @@ TEST_CASE("a pool takes back what it gave out, once", "[pool]")
 
 TEST_CASE("pieces never overlap, whatever is taken and given back", "[pool]")
 {
-    const auto region = region_of(64 * 1024);
+    const auto region = region_of(64UL * 1024);
     const auto pool = pool_of(*region);
     std::map<uint64_t, uint64_t> held;
     uint32_t random = 1;
@@ -125,20 +126,20 @@ TEST_CASE("pieces never overlap, whatever is taken and given back", "[pool]")
         if (random >> 31 && smc_pool_alloc(pool.get(), bytes, &at) == 0) {
             const auto after = held.lower_bound(at);
             REQUIRE(at % 64 == 0);
-            REQUIRE(at + bytes <= 64 * 1024);
+            REQUIRE(at + bytes <= 64UL * 1024);
             REQUIRE((after == held.end() || after->first >= at + bytes));
             REQUIRE((after == held.begin() ||
                      std::prev(after)->first + std::prev(after)->second <= at));
             held.emplace(at, bytes);
         } else if (!held.empty()) {
-            const auto piece = std::next(held.begin(), random % held.size());
+            const auto piece = std::next(held.begin(), static_cast<std::ptrdiff_t>(random % held.size()));
             REQUIRE(smc_pool_free(pool.get(), piece->first) == 0);
             held.erase(piece);
         }
     }
     for (const auto& [at, bytes] : held)
         REQUIRE(smc_pool_free(pool.get(), at) == 0);
-    CHECK(take(pool, 64 * 1024) == 0);
+    CHECK(take(pool, 64UL * 1024) == 0);
 }
 
 TEST_CASE("words are checked before the kernel is asked", "[word]")

@@ -27,8 +27,8 @@ TEST_CASE("a cell of many pages shows what is least at rest", "[page_map]")
                            {17, 1, SMCFS_PAGE_INFLIGHT},
                            {20, 44, SMCFS_PAGE_CLEAN},
                            {63, 1, SMCFS_PAGE_DIRTY}},
-                          64 * 4096, 2, 2);
-    CHECK(map.cell_bytes == 16 * 4096);
+                          64UL * 4096, 2, 2);
+    CHECK(map.cell_bytes == 16UL * 4096);
     CHECK(map.rows == Rows{"->", "-#"});
 }
 

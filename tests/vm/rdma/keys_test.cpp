@@ -208,7 +208,7 @@ TEST_CASE("unexport under a stream of writes ends the stream", "[keys]")
     const bool windows = GENERATE(true, false);
     CAPTURE(windows);
     Node node(with_windows(windows));
-    constexpr std::size_t kChunk = 256 * 1024;
+    constexpr std::size_t kChunk = 256UL * 1024;
     node.export_host("r", kChunk);
     auto client = connect(node, 1);
     const auto extent = require_grant(node, 1, "r").extents.front();
@@ -318,7 +318,7 @@ TEST_CASE("more windows than the send queue has places are bound and withdrawn",
         for (unsigned i = 0; i < kRegions; i++) {
             auto promise = std::make_shared<std::promise<Result<Grant>>>();
             futures.push_back(promise->get_future());
-            target.grant(1, name(i), [promise](Result<Grant> grant) { promise->set_value(grant); });
+            target.grant(1, name(i), [promise](const Result<Grant>& grant) { promise->set_value(grant); });
         }
     });
     for (unsigned i = 0; i < kRegions; i++) {

@@ -87,7 +87,8 @@ TEST_CASE("memory of another process is exported by its descriptor", "[memory]")
     spec.name = "m";
     spec.source = FdMemory{Fd(::dup(fd.get())), 0, 0};
     Node node;
-    REQUIRE(add(node, std::move(spec)));
+    const bool added = add(node, std::move(spec)).has_value();
+    REQUIRE(added);
     auto client = connect(node, 1);
     const auto extent = node.grant(1, "m").value().extents.front();
     REQUIRE(client.bulk->write(extent.addr + 100, extent.rkey_bulk, pattern(50, 3)));

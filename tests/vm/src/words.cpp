@@ -223,11 +223,15 @@ int follow(const char* name)
         expect(here.load(), 9, "the word at the target");
     }
     // What was stored to a word before is there before it is changed: through the mapping, by
-    // write(2) of some bytes and of the whole page.
-    for (const int how : {0, 1, 2}) {
+    // write(2) of some bytes and of the whole page, and where the page stays writable (hot=on).
+    for (const int how : {0, 1, 2, 3}) {
+        for (std::uint64_t n = 0; how == 3 && n < 4; n++) {
+            here.store(n);
+            region.barrier();
+        }
         const std::uint64_t stored = 1000 + how;
         std::vector<std::uint64_t> page(kPageBytes / 8, stored);
-        if (how == 0)
+        if (how == 0 || how == 3)
             here.store(stored);
         else
             region.store(how == 1 ? 8 : 0,
