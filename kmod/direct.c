@@ -231,7 +231,7 @@ static int drop(struct inode *inode, loff_t start, loff_t end, enum drop_mode mo
 		/* One at a time: two would take each other's references for those of a writer. */
 		if (killable && mutex_lock_killable(&region->drop_lock))
 			return -EINTR;
-		/* A harvest keeps hot pages in the cache, and may follow the other without a pause. */
+		/* Harvests, one after the other, keep hot pages in the cache. */
 		err = killable ? mutex_lock_killable(&region->hot_lock) : 0;
 		if (err) {
 			mutex_unlock(&region->drop_lock);

@@ -149,8 +149,9 @@ bool smcfs_folio_held(struct folio *folio)
 
 /*
  * ->release_folio: the folio is locked and about to leave the page cache, or to be split; or it
- * stays, if the caller then finds that somebody holds it. A clean folio with bits set was held when it was last
- * sent: whoever does may yet store to it, and what that changed is only known by the twin.
+ * stays, if the caller then finds that somebody holds it. A clean folio with bits set was held when
+ * it was last sent: whoever does may yet store to it, and what that changed is only known by the
+ * twin.
  */
 bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
 {
@@ -175,10 +176,12 @@ void smcfs_invalidate_folio(struct folio *folio, size_t offset, size_t length)
 	if (offset || length < folio_size(folio))
 		return;
 	folio_wait_writeback(folio);
-	/* Pairs with the release of smcfs_wb_end_folio(). Bounded by the deadlines of requests. */
-	if (folio_test_private(folio))
+	/* Bounded by the deadlines of requests. */
+	if (folio_test_private(folio)) {
 		wait_event(smcfs_i(folio->mapping->host)->region->wait,
-			   !smp_load_acquire(&smcfs_folio_private(folio)->inflight));
+			   !READ_ONCE(smcfs_folio_private(folio)->inflight));
+		smp_rmb();	/* pairs with the release of smcfs_wb_end_folio() */
+	}
 	smcfs_twin_free(folio_detach_private(folio));
 }
 

@@ -25,17 +25,17 @@
  * is open for reading only), whatever comes behind it. While there are any nothing becomes hot, and
  * what is hot is cooled by the next flush, by unmapping, which sees everything.
  *
- * What keeps pages from being sent that nobody stored to, which in exclusive regions would overwrite
- * what the accelerator wrote: all who mark dirty know folios, not pages, so large folios of exclusive
- * regions have no hot pages; nor have any there where a harvest may report entries of pages that are
- * being migrated (SMCFS_HARVEST_EXACT). In merge regions the twin knows.
+ * What keeps pages from being sent that nobody stored to, which in exclusive regions would
+ * overwrite what the accelerator wrote: all who mark dirty know folios, not pages, so large folios
+ * of exclusive regions have no hot pages; nor have any there where a harvest may report entries of
+ * pages that are being migrated (SMCFS_HARVEST_EXACT). In merge regions the twin knows.
  *
  * Contexts: process; the end of a region anywhere but in hard interrupts.
  * Locking: region->hot_lock > folio lock > smcfs_folio.lock. Counts of a window: the folio lock of
  *	their page.
- * Lifetime: windows live as long as their region. Their bits say where hot pages may be: a page that
- *	was dropped leaves its bit until a flush clears it, and is hot from its first store on if it
- *	comes back before.
+ * Lifetime: windows live as long as their region. Their bits say where hot pages may be: a page
+ *	that was dropped leaves its bit until a flush clears it, and is hot from its first store on
+ *	if it comes back before.
  * Failure: no memory for a window: the page is not hot. A page that could not be sent is dirty.
  *	Without CONFIG_MAPPING_DIRTY_HELPERS nothing is ever hot.
  */
@@ -243,7 +243,7 @@ bool smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t fir
 		clean_record_shared_mapping_range(mapping, first, nr, start, stored, &from, &to);
 	}
 #endif
-	smp_mb();
+	smp_mb();	/* as above: the count is looked at after the walk */
 	return all && opens == atomic_read(&region->reader_opens);
 }
 
@@ -284,7 +284,7 @@ static void hot_clear_absent(struct address_space *mapping, struct smcfs_hot_win
 	struct folio *folio;
 
 	hot_clear(region, window, at);
-	smp_mb__after_atomic();
+	smp_mb__after_atomic();	/* pairs with that of test_and_set_bit() */
 	folio = __filemap_get_folio(mapping, window->start + at, 0, 0);
 	if (IS_ERR(folio))
 		return;

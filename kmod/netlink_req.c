@@ -523,7 +523,8 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 
 	if (smcfs_nl_missing(info, REGION_ID))
 		return -EINVAL;
-	if (!cto && !flush_after && !writers && !unit && !mode && !push_delay && !max_stale && !hot) {
+	if (!cto && !flush_after && !writers && !unit && !mode && !push_delay && !max_stale &&
+	    !hot) {
 		GENL_SET_ERR_MSG(info, "a parameter must be given");
 		return -EINVAL;
 	}

@@ -356,7 +356,7 @@ struct smcfs_region {
 	wait_queue_head_t	wait;		/* state, writer state, wb_done changed */
 
 	/* Write-back, by ticket: every transfer up to wb_done completed. */
-	spinlock_t		wb_lock;	/* leaf; taken in softirq (_bh), as ->lock must not be */
+	spinlock_t		wb_lock;	/* leaf; taken in softirq (_bh) */
 	u64			wb_posted;	/* [wb_lock] */
 	u64			wb_done;	/* [wb_lock] */
 	u64			wb_failures;	/* [wb_lock] transfers that failed */

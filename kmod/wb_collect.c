@@ -99,11 +99,8 @@ void smcfs_wb_end_folio(struct address_space *mapping, struct folio *folio, stru
 		mapping_set_error(mapping, -EIO);
 		filemap_dirty_folio(mapping, folio);
 	}
-	/*
-	 * Without a flag the mapping and @sf may go from here on: pairs with the acquire of
-	 * smcfs_invalidate_folio(), which our ticket wakes.
-	 */
-	if (sf)
+	/* Without a flag the mapping and @sf may go from here on; our ticket wakes who waits. */
+	if (sf)	/* pairs with the barrier of smcfs_invalidate_folio() */
 		smp_store_release(&sf->inflight, 0);
 	if (flagged)
 		folio_end_writeback(folio);

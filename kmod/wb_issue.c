@@ -213,8 +213,9 @@ static void issue_whole(struct wb_issue *is, struct folio *folio, struct smcfs_f
 }
 
 /*
- * Takes the dirty flag, and with it all write permissions, unless it is hot and may stay so. What was dirty gets the
- * write-back flag, which also takes its tags; what was not needs no more than to be counted.
+ * Takes the dirty flag, and with it all write permissions, unless it is hot and may stay so. What
+ * was dirty gets the write-back flag, which also takes its tags; what was not needs no more than to
+ * be counted.
  */
 static bool issue_clean(struct wb_issue *is, struct folio *folio)
 {
@@ -388,9 +389,9 @@ static int issue_hot_pages(struct wb_issue *is, struct smcfs_hot_window *window,
 	for (; !err && at <= to; at++) {
 		if (!test_bit(at, window->hot))
 			continue;
-		if (pinned || test_bit(at, stored))
+		if (pinned || test_bit(at, stored)) {
 			err = issue_hot_folio(is, window, folio, at, stored);
-		else if (smcfs_hot_idle(window, folio, at)) {
+		} else if (smcfs_hot_idle(window, folio, at)) {
 			issue_submit(is);
 			smcfs_hot_owe(is->inode->i_mapping, window, at, stored, true);
 		}
@@ -489,9 +490,8 @@ int smcfs_hot_flush(struct inode *inode, loff_t start, loff_t end)
 		return -EINTR;
 	INIT_LIST_HEAD(&is.stages);
 	is.grant = smcfs_region_grant(region);
-	/* Pairs with smcfs_hot_busy(): before the first dirty bit is taken from a page table. */
 	WRITE_ONCE(region->hot_busy, true);
-	smp_mb();
+	smp_mb();	/* pairs with smcfs_hot_busy(): before a dirty bit is taken from an entry */
 	while (!err && (window = smcfs_hot_next(region, &index, last))) {
 		err = issue_window(&is, window, index - window->start,
 				   min(last - window->start, (pgoff_t)SMCFS_HOT_WINDOW - 1));

@@ -50,7 +50,8 @@ Json rates(const client::Stats& before, const client::Stats& now, double seconds
     for (const auto& [name, value] : now) {
         auto old = before.find(name);
         uint64_t base = old != before.end() && old->second <= value ? old->second : 0;
-        out[name] = static_cast<uint64_t>(std::llround(static_cast<double>(value - base) / seconds));
+        out[name] =
+            static_cast<uint64_t>(std::llround(static_cast<double>(value - base) / seconds));
     }
     return out;
 }

@@ -202,7 +202,7 @@ enum smcfs_page_state {
 	SMCFS_PAGE_CLEAN,
 	SMCFS_PAGE_DIRTY,		/* has to be sent */
 	SMCFS_PAGE_INFLIGHT,		/* sent, not acknowledged */
-	SMCFS_PAGE_HOT,			/* stays writable: clean, or stored to since the last flush */
+	SMCFS_PAGE_HOT,			/* stays writable; perhaps stored to since it was sent */
 	__SMCFS_PAGE_STATE_MAX,
 };
 #define SMCFS_PAGE_STATE_MAX (__SMCFS_PAGE_STATE_MAX - 1)

@@ -154,7 +154,7 @@ def profile(boot: machine.Boot, root: Path, on_line: Callable[[dict], None]) -> 
 
 # Where dirty tracking is done: a store's fault, write protection, and the harvest of hot pages.
 TRACKING = re.compile(r"asm_exc_page_fault|folio_clear_dirty_for_io|folio_mkclean"
-                      r"|clean_record_shared_mapping_range|smcfs_hot_\w+ .*")
+                      r"|clean_record_shared_mapping_range|smcfs_hot_(?!flush)\w+ .*")
 
 
 def tracking_cost(found: Profile) -> float:

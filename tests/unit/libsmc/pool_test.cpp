@@ -132,7 +132,8 @@ TEST_CASE("pieces never overlap, whatever is taken and given back", "[pool]")
                      std::prev(after)->first + std::prev(after)->second <= at));
             held.emplace(at, bytes);
         } else if (!held.empty()) {
-            const auto piece = std::next(held.begin(), static_cast<std::ptrdiff_t>(random % held.size()));
+            const auto piece =
+                std::next(held.begin(), static_cast<std::ptrdiff_t>(random % held.size()));
             REQUIRE(smc_pool_free(pool.get(), piece->first) == 0);
             held.erase(piece);
         }

@@ -318,7 +318,8 @@ TEST_CASE("more windows than the send queue has places are bound and withdrawn",
         for (unsigned i = 0; i < kRegions; i++) {
             auto promise = std::make_shared<std::promise<Result<Grant>>>();
             futures.push_back(promise->get_future());
-            target.grant(1, name(i), [promise](const Result<Grant>& grant) { promise->set_value(grant); });
+            target.grant(1, name(i),
+                         [promise](const Result<Grant>& grant) { promise->set_value(grant); });
         }
     });
     for (unsigned i = 0; i < kRegions; i++) {

@@ -133,10 +133,9 @@ TEST_CASE("what an exporter recommends travels with the grant", "[protocol]")
 
 TEST_CASE("hints that are not understood are passed over, and no others", "[protocol]")
 {
-    const Json hints = {{"mode", "through"}, {"flush_after_ms", 0U},
-                        {"cto", "yes"},      {"max_stale_us", 3600000001},
-                        {"other", 1},        {"push_delay_us", 30U},
-                        {"hot", 1}};
+    const Json hints = {
+        {"mode", "through"}, {"flush_after_ms", 0U}, {"cto", "yes"}, {"max_stale_us", 3600000001},
+        {"other", 1},        {"push_delay_us", 30U}, {"hot", 1}};
     RegionParams expected;
     expected.push_delay_us = 30;
     CHECK(hints_from_json(hints) == expected);
