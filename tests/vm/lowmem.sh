@@ -25,7 +25,9 @@ little_memory() {
 	if [ "$NODE" = client ]; then
 		check smcctl attach target:big
 		check smcctl set target:big "hot=$1"
-		for round in 3 4 5 2; do rounds+=("store 0 ${DIRTY_MB}M $round" fsync); done
+		for round in $([ "$1" = off ] || echo 3 4 5) 2; do # until pages are hot
+			rounds+=("store 0 ${DIRTY_MB}M $round" fsync)
+		done
 		# Memory that cannot be given back: there is no swap.
 		local hog_mb=$(($(awk '/^MemAvailable/ {print $2}' /proc/meminfo) / 1024 - 70))
 		/usr/bin/python3 - "$hog_mb" <<-'PY' &
