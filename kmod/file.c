@@ -87,7 +87,9 @@ static int smcfs_release(struct inode *inode, struct file *file)
 	if (file->f_mode & FMODE_WRITE) {
 		if (!caller_was_killed())
 			smcfs_flush(inode, 0, LLONG_MAX);
-		if (!smcfs_region_dead(region) && !smcfs_inode_clean(inode))
+		/* Busy first: then what a flush harvested has its ticket, or is dirty. */
+		if (!smcfs_region_dead(region) &&
+		    (smcfs_hot_busy(region) || !smcfs_inode_clean(inode)))
 			smcfs_region_pin(region, file);
 		smcfs_region_close_writer(region, inode);
 	}

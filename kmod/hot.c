@@ -32,7 +32,7 @@
  *
  * Contexts: process; the end of a region anywhere but in hard interrupts.
  * Locking: region->hot_lock > folio lock > smcfs_folio.lock. Counts of a window: the folio lock of
- *	their page.
+ *	their page, or region->hot_lock; one too many or few does not matter.
  * Lifetime: windows live as long as their region. Their bits say where hot pages may be: a page
  *	that was dropped leaves its bit until a flush clears it, and is hot from its first store on
  *	if it comes back before.
@@ -191,7 +191,8 @@ void smcfs_hot_keep(struct smcfs_region *region, struct folio *folio)
 	unsigned int i;
 
 	bitmap_zero(stored, SMCFS_FOLIO_PAGES_MAX);
-	smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, stored);
+	if (!smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, stored))
+		unmap_mapping_pages(folio->mapping, folio->index, sf->nr_pages, false);
 	spin_lock_irqsave(&sf->lock, flags);
 	bitmap_and(stored, stored, sf->hot, sf->nr_pages);
 	bitmap_or(sf->dirty, sf->dirty, stored, sf->nr_pages);
@@ -423,7 +424,7 @@ void smcfs_hot_owe(struct address_space *mapping, struct smcfs_hot_window *windo
  * @region: bound.
  *
  * A fault that looked at the parameters before may leave one, until the next flush.
- * Context: process.
+ * Context: process, killable.
  */
 void smcfs_hot_cool_all(struct smcfs_region *region)
 {
@@ -436,7 +437,11 @@ void smcfs_hot_cool_all(struct smcfs_region *region)
 	inode = READ_ONCE(region->hot_used) ? smcfs_region_inode(region) : NULL;
 	if (!inode)
 		return;
-	mutex_lock(&region->hot_lock);
+	/* Killed: the next flush does it. */
+	if (mutex_lock_killable(&region->hot_lock)) {
+		smcfs_region_inode_put(inode);
+		return;
+	}
 	while ((window = smcfs_hot_next(region, &index, ULONG_MAX))) {
 		for_each_set_bit(at, window->hot, SMCFS_HOT_WINDOW)
 			smcfs_hot_owe(inode->i_mapping, window, at, stored, true);

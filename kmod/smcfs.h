@@ -541,7 +541,7 @@ void smcfs_hot_cool_all(struct smcfs_region *region);
 void smcfs_hot_reader_open(struct smcfs_region *region);
 void smcfs_hot_reader_close(struct smcfs_region *region);
 int smcfs_sync_fs(struct super_block *sb, int wait);
-/* Of hot.c for wb_issue.c; the caller has region->hot_lock. */
+/* Of hot.c for wb_issue.c; what changes windows with region->hot_lock. */
 struct smcfs_hot_window *smcfs_hot_next(struct smcfs_region *region, pgoff_t *index, pgoff_t end);
 bool smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t first, pgoff_t nr,
 		       unsigned long *stored);

@@ -219,13 +219,15 @@ static void issue_whole(struct wb_issue *is, struct folio *folio, struct smcfs_f
  */
 static bool issue_clean(struct wb_issue *is, struct folio *folio)
 {
+	bool dirty = folio_test_dirty(folio);
+
+	/* Its stores are in dirty bits alone, which no other pages of it than hot ones have. */
+	if (!dirty && smcfs_folio_hot(folio))
+		return true;
 	if (!smcfs_folio_hot(folio) || !smcfs_hot_allowed(is->region)) {
 		if (!folio_clear_dirty_for_io(folio))
 			return false;
 	} else {
-		/* Of a clean one no other pages than hot ones can be dirty. */
-		if (!folio_test_dirty(folio))
-			return true;
 		/* As above, but that it counts as a write of this task that was cancelled. */
 		folio_cancel_dirty(folio);
 		smcfs_hot_keep(is->region, folio);
@@ -357,7 +359,7 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 }
 
 /*
- * A folio with hot pages, held: sent if it was stored to, dirty and cool if nobody did for long.
+ * A folio with hot pages, held: sent if it was stored to.
  * Return: 0; -EAGAIN: it is not in the page cache any more; -EINTR: nothing was done.
  */
 static int issue_hot_folio(struct wb_issue *is, struct smcfs_hot_window *window,
