@@ -27,8 +27,7 @@
  *
  * What keeps pages from being sent that nobody stored to, which in exclusive regions would
  * overwrite what the accelerator wrote: all who mark dirty know folios, not pages, so large folios
- * of exclusive regions have no hot pages; nor have any there where a harvest may report entries of
- * pages that are being migrated (SMCFS_HARVEST_EXACT). In merge regions the twin knows.
+ * of exclusive regions have no hot pages. In merge regions the twin knows.
  *
  * Contexts: process; the end of a region anywhere but in hard interrupts.
  * Locking: region->hot_lock > folio lock > smcfs_folio.lock. Counts of a window: the folio lock of
@@ -37,7 +36,7 @@
  *	that was dropped leaves its bit until a flush clears it, and is hot from its first store on
  *	if it comes back before.
  * Failure: no memory for a window: the page is not hot. A page that could not be sent is dirty.
- *	Without CONFIG_MAPPING_DIRTY_HELPERS nothing is ever hot.
+ *	Where SMCFS_HOT_PAGES (compat.h) is not set nothing is ever hot.
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
@@ -55,7 +54,7 @@
 
 bool smcfs_hot_possible(void)
 {
-	return IS_ENABLED(CONFIG_MAPPING_DIRTY_HELPERS);
+	return SMCFS_HOT_PAGES;
 }
 
 void smcfs_hot_init(struct smcfs_region *region)
@@ -119,8 +118,7 @@ static void hot_clear(struct smcfs_region *region, struct smcfs_hot_window *wind
 bool smcfs_hot_allowed(struct smcfs_region *region)
 {
 	return READ_ONCE(region->hot) && READ_ONCE(region->sync_mode) == SMCFS_SYNC_LAZY &&
-	       !atomic_read(&region->nr_readers) &&
-	       (SMCFS_HARVEST_EXACT || smcfs_region_merges(region));
+	       !atomic_read(&region->nr_readers);
 }
 
 /* Before the mapping can be found by a harvest. */

@@ -529,9 +529,12 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 		return -EINVAL;
 	}
 	if (hot && nla_get_u8(hot) && !smcfs_hot_possible()) {
-		NL_SET_ERR_MSG_ATTR(info->extack, hot,
-				    "HOT: this kernel has no CONFIG_MAPPING_DIRTY_HELPERS");
-		return -EOPNOTSUPP;
+		if (origin == SMCFS_ORIGIN_SET) {
+			NL_SET_ERR_MSG_ATTR(info->extack, hot,
+					    "HOT: there are no hot pages on this kernel");
+			return -EOPNOTSUPP;
+		}
+		hot = NULL;	/* a wish for nodes that can */
 	}
 	err = get_unit(info, &merge_unit);
 	if (err)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 # shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
-# vm: mtu=9000 kernels=6.1,6.12,debug timeout=1200
+# vm: mtu=9000 kernels=6.1,debug timeout=1200
 #
 #     client: stores to the same pages, over and over  -- rxe --  target: memory in a file
 #
@@ -29,9 +29,6 @@ start() {
 	[ "$NODE" != client ] || check smcctl attach target:m
 }
 
-# Newer kernels' harvest is not exact enough for exclusive regions.
-has_hot() { [ "$1" = m ] || [ "$KERNEL" != 6.12 ]; }
-
 # hot_bytes REGION: of pages that are hot and not known to be dirty.
 hot_bytes() {
 	smcctl -j inspect "target:$1" | /usr/bin/python3 -c '
@@ -57,7 +54,7 @@ open_hot() {
 	p "$1" "map rw shared 0 0"
 	p "$1" random # large folios of exclusive regions have no hot pages
 	heat "$1"
-	! has_hot "$2" || check_equal "hot bytes of $2" "$(hot_bytes "$2")" 65536
+	check_equal "hot bytes of $2" "$(hot_bytes "$2")" 65536
 }
 
 # holds REGION OFFSET LENGTH BYTE: now, in the target's memory.
@@ -242,7 +239,7 @@ beside_readers() {
 	if [ "$NODE" = client ]; then
 		probe_close b
 		heat a
-		! has_hot "$1" || check_equal "hot bytes without" "$(hot_bytes "$1")" 65536
+		check_equal "hot bytes without" "$(hot_bytes "$1")" 65536
 		# A reader and a private mapping come while pages are hot; stores before and after.
 		p a "store 65536 4096 72"
 		probe_open b

@@ -24,7 +24,7 @@ little_memory() {
 	barrier exported
 	if [ "$NODE" = client ]; then
 		check smcctl attach target:big
-		check smcctl set target:big "hot=$1"
+		[ "$1" = off ] || check smcctl set target:big hot=on
 		for round in $([ "$1" = off ] || echo 3 4 5) 2; do # until pages are hot
 			rounds+=("store 0 ${DIRTY_MB}M $round" fsync)
 		done
@@ -54,6 +54,6 @@ little_memory() {
 
 case_ "the product starts on both nodes" product_start
 case_ "a dirty set larger than free memory is written without a stall" little_memory off
-case_ "the same, with hot pages" little_memory on
+[ "$KERNEL" = 6.12 ] || case_ "the same, with hot pages" little_memory on
 case_ "everything is put away, and the module unloads" product_stop
 pass

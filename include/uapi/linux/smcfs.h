@@ -73,7 +73,8 @@ struct smcfs_cm_private {
  *	PUSH_DELAY_US, MAX_STALE_US, HOT, [ORIGIN]: change a live region, all or nothing. What has
  *	a higher origin already keeps its value, without an error. WRITERS: -EBUSY while it is open
  *	for writing or has pages that are in use; -EPERM: merge where the exporter asks for
- *	exclusive. HOT: -EOPNOTSUPP: on, which this kernel cannot.
+ *	exclusive. HOT: -EOPNOTSUPP: on, which this kernel cannot; of a lower ORIGIN than SET it is
+ *	passed over then.
  * @SMCFS_CMD_WRITER_RESULT: REGION_ID, ERRNO (0: granted): answer to UPCALL_WRITER.
  * @SMCFS_CMD_LIST_RESULT: COOKIE, ERRNO, NAMES: answer to UPCALL_LIST.
  *
