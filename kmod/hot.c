@@ -362,7 +362,10 @@ bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio, unsign
 	return nr;
 }
 
-/* No page of @folio is hot; it is locked, mapped nowhere and not flying. Windows learn it later. */
+/*
+ * No page of @folio is hot; it is locked, mapped nowhere and not flying. Windows learn it later.
+ * Who holds a page by reference may yet store to it, which its twin has to tell.
+ */
 void smcfs_hot_forget(struct folio *folio)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
@@ -375,6 +378,8 @@ void smcfs_hot_forget(struct folio *folio)
 	spin_lock_irqsave(&sf->lock, flags);
 	bitmap_copy(hot, sf->hot, sf->nr_pages);
 	bitmap_zero(sf->hot, sf->nr_pages);
+	if (sf->merge && smcfs_folio_held(folio))
+		bitmap_or(sf->dirty, sf->dirty, hot, sf->nr_pages);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	for_each_set_bit(i, hot, sf->nr_pages)
 		smcfs_twin_cool(sf, i);
