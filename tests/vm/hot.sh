@@ -174,8 +174,11 @@ taken_away() {
 }
 
 cools() {
-	local value
+	local value core_cs
 	if [ "$NODE" = client ]; then
+		# The core's flusher would send what is to be seen dirty.
+		core_cs=$(</proc/sys/vm/dirty_writeback_centisecs)
+		echo 0 >/proc/sys/vm/dirty_writeback_centisecs
 		open_hot a "$1"
 		p a "store 65536 4096 51"
 		check smcctl set "target:$1" hot=off
@@ -212,6 +215,7 @@ cools() {
 		p a fsync
 		check_equal "bytes flushed of cool pages" "$(counter "target:$1" flush_bytes)" "$value"
 		probe_close a
+		echo "$core_cs" >/proc/sys/vm/dirty_writeback_centisecs
 	fi
 	barrier idle
 	holds "$1" 65536 4096 55
