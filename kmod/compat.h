@@ -93,13 +93,16 @@ static inline int smcfs_compat_folio_mapcount(struct folio *folio)
 #endif
 
 /*
- * 6.9: caps the order of folios of a mapping. Without a cap the core builds folios that it maps by
- * PMD, writable as a whole after one page_mkwrite for one page: no large folios there.
+ * 6.9: caps the order of folios of a mapping. Before, readahead takes what its window allows, or
+ * what MADV_HUGEPAGE asks for: see smcfs_readahead() and smcfs_fault().
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+#define SMCFS_ORDER_UNBOUNDED 1
 static inline void mapping_set_folio_order_range(struct address_space *mapping, unsigned int min,
 						 unsigned int max)
 {
+	if (max)
+		mapping_set_large_folios(mapping);
 }
 #endif
 
@@ -109,14 +112,8 @@ static inline void mapping_set_folio_order_range(struct address_space *mapping, 
 	wbc_account_cgroup_owner(wbc, &(folio)->page, bytes)
 #endif
 
-/*
- * 6.6: the entry of a page that is being migrated may look dirty to
- * clean_record_shared_mapping_range(), which does not ask whether it is present. And with large
- * folios (6.9) the model test has seen a store to a hot page that a barrier did not send: there are
- * no hot pages until that is understood.
- */
-#define SMCFS_HOT_PAGES	(IS_ENABLED(CONFIG_MAPPING_DIRTY_HELPERS) && \
-			 LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0))
+/* An option of the kernel: what hot pages are found by. */
+#define SMCFS_HOT_PAGES	IS_ENABLED(CONFIG_MAPPING_DIRTY_HELPERS)
 
 /* 6.6: the attributes of a dump request are in its struct genl_info. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)

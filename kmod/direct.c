@@ -82,8 +82,7 @@ static int drop_folio(struct address_space *mapping, struct folio *folio, bool s
 		if (err)
 			return err == -EINTR ? err : -EAGAIN;
 	}
-	/* What it was stored to last may be known to a flush alone. */
-	if (drop_is_held(folio) || (smcfs_folio_hot(folio) && smcfs_hot_busy(region)))
+	if (drop_is_held(folio))
 		return -EAGAIN;
 	generic_error_remove_folio(mapping, folio);
 	return 0;
@@ -122,9 +121,21 @@ static int drop_one(struct address_space *mapping, struct folio *folio, enum dro
 	return err == -EAGAIN ? 1 : err;
 }
 
+/* Is @folio, which is not locked, flying? Perhaps no more; one without the flag may escape. */
+static bool drop_seen_flying(struct folio *folio)
+{
+	bool flying = folio_test_writeback(folio);
+
+	if (!flying && folio_test_private(folio) && folio_trylock(folio)) {
+		flying = smcfs_folio_flying(folio);
+		folio_unlock(folio);
+	}
+	return flying;
+}
+
 /*
- * As drop_one() of what has to go, of a folio that was seen in write-back. Who publishes into it in
- * a loop would not leave it to us for a moment: he has to wait until it is dropped.
+ * As drop_one() of what has to go, of a folio that was seen flying. Who publishes into it in a loop
+ * would not leave it to us for a moment: he has to wait until it is dropped.
  */
 static int drop_flying(struct address_space *mapping, struct folio *folio)
 {
@@ -133,7 +144,7 @@ static int drop_flying(struct address_space *mapping, struct folio *folio)
 
 	if (mutex_lock_killable(words))
 		return -EINTR;
-	if (!folio_wait_writeback_killable(folio))
+	if (!smcfs_wb_wait_folio(smcfs_i(mapping->host)->region, folio))
 		err = drop_one(mapping, folio, DROP_FLUSH, true);
 	mutex_unlock(words);
 	return err;
@@ -157,7 +168,7 @@ static long drop_range(struct address_space *mapping, pgoff_t *index, pgoff_t *e
 		for (i = 0; i < folio_batch_count(&batch) && !err; i++) {
 			struct folio *folio = batch.folios[i];
 
-			if (send && folio_test_writeback(folio))
+			if (send && drop_seen_flying(folio))
 				err = drop_flying(mapping, folio);
 			else
 				err = drop_one(mapping, folio, mode, send);
@@ -231,18 +242,7 @@ static int drop(struct inode *inode, loff_t start, loff_t end, enum drop_mode mo
 		/* One at a time: two would take each other's references for those of a writer. */
 		if (killable && mutex_lock_killable(&region->drop_lock))
 			return -EINTR;
-		/* Harvests, one after the other, keep hot pages in the cache. */
-		err = killable ? mutex_lock_killable(&region->hot_lock) : 0;
-		if (err) {
-			mutex_unlock(&region->drop_lock);
-			return -EINTR;
-		}
-		/* Hot pages fly without their flag; none takes off now. */
-		if (killable && send)
-			err = smcfs_wb_wait(region, true);
-		busy = err ?: drop_range(inode->i_mapping, &first, &last, mode, send);
-		if (killable)
-			mutex_unlock(&region->hot_lock);
+		busy = drop_range(inode->i_mapping, &first, &last, mode, send);
 		if (killable)
 			mutex_unlock(&region->drop_lock);
 		if (busy <= 0)
@@ -280,10 +280,7 @@ void smcfs_drop_stale(struct inode *inode)
 	/* Else somebody drops already; and who holds a page now has just got it, or is using it. */
 	if (!mutex_trylock(&region->drop_lock))
 		return;
-	if (mutex_trylock(&region->hot_lock)) {
-		drop_range(inode->i_mapping, &first, &last, DROP_STALE, false);
-		mutex_unlock(&region->hot_lock);
-	}
+	drop_range(inode->i_mapping, &first, &last, DROP_STALE, false);
 	mutex_unlock(&region->drop_lock);
 }
 

@@ -87,9 +87,7 @@ static int smcfs_release(struct inode *inode, struct file *file)
 	if (file->f_mode & FMODE_WRITE) {
 		if (!caller_was_killed())
 			smcfs_flush(inode, 0, LLONG_MAX);
-		/* Busy first: then what a flush harvested has its ticket, or is dirty. */
-		if (!smcfs_region_dead(region) &&
-		    (smcfs_hot_busy(region) || !smcfs_inode_clean(inode)))
+		if (!smcfs_region_dead(region) && !smcfs_inode_clean(inode))
 			smcfs_region_pin(region, file);
 		smcfs_region_close_writer(region, inode);
 	}
@@ -188,7 +186,7 @@ static int smcfs_fadvise(struct file *file, loff_t offset, loff_t length, int ad
 }
 
 static const struct vm_operations_struct smcfs_vm_ops = {
-	.fault		= filemap_fault,
+	.fault		= smcfs_fault,
 	.map_pages	= filemap_map_pages,
 	.page_mkwrite	= smcfs_page_mkwrite,
 };
@@ -207,7 +205,7 @@ static void smcfs_reader_close(struct vm_area_struct *vma)
 static const struct vm_operations_struct smcfs_reader_vm_ops = {
 	.open		= smcfs_reader_open,
 	.close		= smcfs_reader_close,
-	.fault		= filemap_fault,
+	.fault		= smcfs_fault,
 	.map_pages	= filemap_map_pages,
 	.page_mkwrite	= smcfs_page_mkwrite,
 };

@@ -104,7 +104,6 @@ int smcfs_folio_mark_range(struct folio *folio, size_t offset, size_t length)
 /* ->dirty_folio. Context: any, also with the page-table lock held. */
 bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio)
 {
-	struct smcfs_region *region = smcfs_i(mapping->host)->region;
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	unsigned long flags;
 
@@ -115,6 +114,14 @@ bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio)
 			bitmap_fill(sf->dirty, sf->nr_pages);
 		spin_unlock_irqrestore(&sf->lock, flags);
 	}
+	return smcfs_folio_set_dirty(mapping, folio);
+}
+
+/* The flag alone: the bits are known. Return: it was not set. Context: as above. */
+bool smcfs_folio_set_dirty(struct address_space *mapping, struct folio *folio)
+{
+	struct smcfs_region *region = smcfs_i(mapping->host)->region;
+
 	if (!filemap_dirty_folio(mapping, folio))
 		return false;
 	trace_smcfs_dirty(region->id, folio_pos(folio), folio_size(folio));
@@ -159,9 +166,8 @@ bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
 
 	if (folio_test_dirty(folio) || smcfs_folio_flying(folio))
 		return false;
-	/* Mapped: who wants to split it; its entries are writable. Else: see smcfs_hot_busy(). */
-	if (smcfs_folio_hot(folio) &&
-	    (folio_mapped(folio) || smcfs_hot_busy(smcfs_i(folio->mapping->host)->region)))
+	/* Who wants to split it; its entries are writable. */
+	if (smcfs_folio_hot(folio) && folio_mapped(folio))
 		return false;
 	if (sf && sf->merge && smcfs_folio_held(folio) &&
 	    (smcfs_folio_hot(folio) || !bitmap_empty(sf->dirty, sf->nr_pages)))

@@ -5,33 +5,39 @@
  *
  * A store to a page that was sent costs a fault, and sending takes the write permission back, which
  * is more than the sending itself when a program writes the same pages over and over. A page that
- * became writable in several epochs is hot: it stays so, and a flush *harvests*: it takes the dirty
- * bits of page-table entries, a window of pages at a time, and sends the pages that had one.
+ * became writable in several epochs is hot: it stays so, and a flush *harvests*: it locks a run of
+ * folios with hot pages, takes the dirty bits of their page-table entries, and sends the pages that
+ * had one.
  *
  *	page_mkwrite, for the third time --> hot bit, dirty bit, folio dirty
  *	sending a folio with hot pages ----> folio clean, entries stay writable
- *	smcfs_flush() ----> harvest a window --> stored pages: dirty bits, sent by wb_issue.c
+ *	smcfs_flush() ----> lock a run, harvest it --> stored pages: dirty bits, sent by wb_issue.c
  *	idle, hot=off, another mode -------> cooled: unmapped, and dirty if it was stored to
  *
  * Why no store is lost: between flushes a hot page is what any page of a filesystem without write
  * notification is: writable, with a clean folio, and its stores in the entries' dirty bits. All who
  * unmap it carry the bit over to the folio (->dirty_folio, which makes dirty bits of hot bits), and
  * all who write by reference (GUP) mark the folio dirty, which they would not do if it were dirty
- * all the time. What is left is the time between a harvest and the sending, when only the flush
- * knows: region->hot_busy keeps the page in the page cache, and region->hot_lock keeps other
- * barriers from returning before what was harvested has its ticket.
+ * all the time. Between a harvest and the sending only the flush knows of a store, and holds the
+ * folio's lock: nobody drops or migrates it, and other barriers, which want that lock, too, do not
+ * return before it has a ticket.
+ *
+ * Locked before harvested also keeps entries of pages that are being migrated out of a harvest: on
+ * x86 with shadow stacks (6.6) the kernel's walk takes them for dirty ones, since it does not ask
+ * whether they are present.
  *
  * The kernel's harvest ends at the first mapping that can never write (private, or of a file that
  * is open for reading only), whatever comes behind it. While there are any nothing becomes hot, and
  * what is hot is cooled by the next flush, by unmapping, which sees everything.
  *
- * What keeps pages from being sent that nobody stored to, which in exclusive regions would
- * overwrite what the accelerator wrote: all who mark dirty know folios, not pages, so large folios
- * of exclusive regions have no hot pages. In merge regions the twin knows.
+ * All who mark dirty, but for a harvest, know folios, not pages. In merge regions the twin tells
+ * what of a large folio was stored to. In exclusive regions all of its hot pages are sent, so a
+ * page of those cools when two flushes, one after the other, found no store to it: what can be sent
+ * without a store is what was stored to just before.
  *
  * Contexts: process; the end of a region anywhere but in hard interrupts.
- * Locking: region->hot_lock > folio lock > smcfs_folio.lock. Counts of a window: the folio lock of
- *	their page, or region->hot_lock; one too many or few does not matter.
+ * Locking: folio locks, several at a time in the order of their index; smcfs_folio.lock inside.
+ *	Counts of a window: the folio lock of their page.
  * Lifetime: windows live as long as their region. Their bits say where hot pages may be: a page
  *	that was dropped leaves its bit until a flush clears it, and is hot from its first store on
  *	if it comes back before.
@@ -40,6 +46,7 @@
  */
 #include <linux/bitmap.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "smcfs.h"
@@ -48,6 +55,8 @@
 #define SMCFS_HOT_AFTER		2
 /* It cools when so many flushes found no store to it: 5 s if only flush_after_ms brings them. */
 #define SMCFS_HOT_IDLE		50
+/* The same for large folios of exclusive regions: see above. A flush may come amid an epoch. */
+#define SMCFS_HOT_IDLE_LARGE	2
 /* Pages of a region, since every flush looks at each; and windows, which are never freed. */
 #define SMCFS_HOT_MAX		16384
 #define SMCFS_HOT_WINDOWS_MAX	4096
@@ -59,7 +68,6 @@ bool smcfs_hot_possible(void)
 
 void smcfs_hot_init(struct smcfs_region *region)
 {
-	mutex_init(&region->hot_lock);
 	xa_init_flags(&region->hot_windows, XA_FLAGS_LOCK_BH);	/* the last put may be in softirq */
 	region->hot_origin = SMCFS_ORIGIN_DEFAULT;
 }
@@ -148,8 +156,7 @@ void smcfs_hot_touch(struct smcfs_region *region, struct folio *folio, unsigned 
 	struct smcfs_folio *sf;
 	unsigned long flags;
 
-	if (!smcfs_hot_allowed(region) ||
-	    (folio_test_large(folio) && !smcfs_region_merges(region)))
+	if (!smcfs_hot_allowed(region))
 		return;
 	window = hot_window(region, folio->index + index);
 	if (!window)
@@ -218,7 +225,7 @@ struct smcfs_hot_window *smcfs_hot_next(struct smcfs_region *region, pgoff_t *in
 
 /**
  * smcfs_hot_harvest() - take the stores to some pages out of the page tables
- * @mapping: of a region; the caller has region->hot_lock, or a ticket and the folio's lock.
+ * @mapping: of a region; the caller has all folios of the range locked.
  * @start: the page of bit 0.
  * @first: the first page.
  * @nr: pages.
@@ -246,30 +253,50 @@ bool smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t fir
 	return all && opens == atomic_read(&region->reader_opens);
 }
 
-/*
- * The pages of a folio, which is locked, are no longer hot: they are unmapped, and dirty if they
- * were stored to since the last harvest. Those that somebody may yet store to by reference are
- * dirty, too.
- */
-static void hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window,
-		     struct folio *folio)
+/* May somebody store to pages of @folio, which is locked, by reference, and tell the folio alone? */
+static bool hot_held(struct smcfs_folio *sf, struct folio *folio)
+{
+	return folio_maybe_dma_pinned(folio) ||
+	       ((sf->merge || sf->nr_pages > 1) && smcfs_folio_held(folio));
+}
+
+/* Pages of a locked folio, given by bits of it, are no longer hot. They are mapped nowhere. */
+static void hot_clear_pages(struct smcfs_region *region, struct smcfs_hot_window *window,
+			    struct folio *folio, const unsigned long *pages)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	unsigned long flags;
 	unsigned int i;
-	bool held;
 
-	unmap_mapping_pages(folio->mapping, folio->index, sf->nr_pages, false);
-	held = folio_maybe_dma_pinned(folio) || (sf->merge && smcfs_folio_held(folio));
-	if (held)
-		folio_mark_dirty(folio);	/* all that is hot */
-	for_each_set_bit(i, sf->hot, sf->nr_pages)
+	for_each_set_bit(i, pages, sf->nr_pages)
 		hot_clear(region, window, folio->index % SMCFS_HOT_WINDOW + i);
 	spin_lock_irqsave(&sf->lock, flags);
-	bitmap_zero(sf->hot, sf->nr_pages);
+	bitmap_andnot(sf->hot, sf->hot, pages, sf->nr_pages);
 	spin_unlock_irqrestore(&sf->lock, flags);
-	for (i = 0; i < sf->nr_pages; i++)
+	for_each_set_bit(i, pages, sf->nr_pages)
 		smcfs_twin_cool(sf, i);
+}
+
+/**
+ * smcfs_hot_cool() - no page of a folio is hot any more
+ * @region: of it.
+ * @window: of it.
+ * @folio: locked.
+ *
+ * Its pages are unmapped, and dirty if they were stored to since the last harvest. Those that
+ * somebody may yet store to by reference are dirty, too. Context: process.
+ */
+void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window,
+		    struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);
+
+	unmap_mapping_pages(folio->mapping, folio->index, sf->nr_pages, false);
+	if (hot_held(sf, folio))
+		folio_mark_dirty(folio);	/* all that is hot */
+	bitmap_copy(hot, sf->hot, sf->nr_pages);
+	hot_clear_pages(region, window, folio, hot);
 }
 
 /*
@@ -299,48 +326,28 @@ void smcfs_hot_absent(struct address_space *mapping, struct smcfs_hot_window *wi
 		hot_clear_absent(mapping, window, first - window->start);
 }
 
-/* Is the page at @at, of @folio, which is locked, hot indeed? */
+/* Has @folio, which is locked, the page at @at of a window, and hot pages? */
 bool smcfs_hot_check(struct smcfs_region *region, struct smcfs_hot_window *window,
 		     struct folio *folio, unsigned int at)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 
-	if (sf && test_bit(window->start + at - folio->index, sf->hot))
-		return true;
-	hot_clear(region, window, at);
-	return false;
-}
-
-/*
- * The folio of a page, locked; NULL: it is not hot. Not killable: what was harvested must not be
- * lost.
- */
-static struct folio *hot_lock_folio(struct address_space *mapping,
-				    struct smcfs_hot_window *window, unsigned int at)
-{
-	struct folio *folio = __filemap_get_folio(mapping, window->start + at, FGP_LOCK, 0);
-
-	if (IS_ERR(folio)) {
-		hot_clear_absent(mapping, window, at);
-		return NULL;
-	}
-	if (smcfs_hot_check(smcfs_i(mapping->host)->region, window, folio, at))
-		return folio;
-	folio_unlock(folio);
-	folio_put(folio);
-	return NULL;
+	if (!sf || !test_bit(window->start + at - folio->index, sf->hot))
+		hot_clear(region, window, at);
+	return smcfs_folio_hot(folio);
 }
 
 /**
  * smcfs_hot_take() - harvested stores become dirty bits
  * @window: of the folio.
  * @folio: locked and hot.
- * @stored: of @window; those of @folio are cleared.
+ * @stored: of @window.
  *
  * Who has the folio pinned may have stored to it, too. Context: process.
  * Return: there are any.
  */
-bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio, unsigned long *stored)
+bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio,
+		    const unsigned long *stored)
 {
 	struct smcfs_region *region = smcfs_i(folio->mapping->host)->region;
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
@@ -350,7 +357,7 @@ bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio, unsign
 
 	spin_lock_irqsave(&sf->lock, flags);
 	for_each_set_bit(i, sf->hot, sf->nr_pages) {
-		if (!__test_and_clear_bit(at + i, stored) && !pinned)
+		if (!test_bit(at + i, stored) && !pinned)
 			continue;
 		__set_bit(i, sf->dirty);
 		window->count[at + i] = 0;
@@ -360,6 +367,59 @@ bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio, unsign
 	if (nr)
 		smcfs_stat_add(&region->stats, SMCFS_STAT_DIRTIED_PAGES, nr);
 	return nr;
+}
+
+/* Hot pages of a large folio of an exclusive region, locked, that were not stored to. */
+static void hot_rest_large(struct smcfs_region *region, struct smcfs_hot_window *window,
+			   struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned int at = folio->index % SMCFS_HOT_WINDOW, i;
+	DECLARE_BITMAP(idle, SMCFS_FOLIO_PAGES_MAX);
+	unsigned int first, last;
+
+	bitmap_zero(idle, SMCFS_FOLIO_PAGES_MAX);
+	for_each_set_bit(i, sf->hot, sf->nr_pages)
+		if (!test_bit(i, sf->dirty) && ++window->count[at + i] >= SMCFS_HOT_IDLE_LARGE)
+			__set_bit(i, idle);
+	if (bitmap_empty(idle, sf->nr_pages) || hot_held(sf, folio))
+		return;
+	for (first = find_first_bit(idle, sf->nr_pages); first < sf->nr_pages;
+	     first = find_next_bit(idle, sf->nr_pages, last)) {
+		last = find_next_zero_bit(idle, sf->nr_pages, first);
+		unmap_mapping_pages(folio->mapping, folio->index + first, last - first, false);
+	}
+	hot_clear_pages(region, window, folio, idle);
+}
+
+/**
+ * smcfs_hot_rest() - what was not stored to rests, and cools after a while
+ * @region: of the folio.
+ * @window: of the folio.
+ * @folio: locked, hot, harvested and taken; held by the caller once, and not flying unless it was.
+ *
+ * Context: process.
+ */
+void smcfs_hot_rest(struct smcfs_region *region, struct smcfs_hot_window *window,
+		    struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned int at = folio->index % SMCFS_HOT_WINDOW, i;
+	bool idle = true;
+
+	if (bitmap_subset(sf->hot, sf->dirty, sf->nr_pages))
+		return;
+	if (sf->nr_pages > 1 && !sf->merge) {
+		hot_rest_large(region, window, folio);
+		return;
+	}
+	for_each_set_bit(i, sf->hot, sf->nr_pages) {
+		if (!test_bit(i, sf->dirty) && window->count[at + i] < SMCFS_HOT_IDLE)
+			window->count[at + i]++;
+		idle &= window->count[at + i] >= SMCFS_HOT_IDLE;
+	}
+	if (idle)
+		smcfs_hot_cool(region, window, folio);
 }
 
 /*
@@ -378,48 +438,11 @@ void smcfs_hot_forget(struct folio *folio)
 	spin_lock_irqsave(&sf->lock, flags);
 	bitmap_copy(hot, sf->hot, sf->nr_pages);
 	bitmap_zero(sf->hot, sf->nr_pages);
-	if (sf->merge && smcfs_folio_held(folio))
+	if (hot_held(sf, folio))
 		bitmap_or(sf->dirty, sf->dirty, hot, sf->nr_pages);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	for_each_set_bit(i, hot, sf->nr_pages)
 		smcfs_twin_cool(sf, i);
-}
-
-/*
- * A page of @folio was not stored to, by this harvest. Return: nobody stored to any of the folio
- * for long.
- */
-bool smcfs_hot_idle(struct smcfs_hot_window *window, struct folio *folio, unsigned int at)
-{
-	unsigned int i = folio->index % SMCFS_HOT_WINDOW, end = i + folio_nr_pages(folio);
-
-	if (window->count[at] < SMCFS_HOT_IDLE) {
-		window->count[at]++;
-		return false;
-	}
-	for (; i < end; i++)
-		if (test_bit(i, window->hot) && window->count[i] < SMCFS_HOT_IDLE)
-			return false;
-	return true;
-}
-
-/*
- * A page of a window is not going to be sent by this harvest: it is dirty if it was stored to.
- * @cool: and no longer hot.
- */
-void smcfs_hot_owe(struct address_space *mapping, struct smcfs_hot_window *window,
-		   unsigned int at, unsigned long *stored, bool cool)
-{
-	struct folio *folio = hot_lock_folio(mapping, window, at);
-
-	if (!folio)
-		return;
-	if (smcfs_hot_take(window, folio, stored))
-		folio_mark_dirty(folio);
-	if (cool)
-		hot_cool(smcfs_i(mapping->host)->region, window, folio);
-	folio_unlock(folio);
-	folio_put(folio);
 }
 
 /**
@@ -431,8 +454,8 @@ void smcfs_hot_owe(struct address_space *mapping, struct smcfs_hot_window *windo
  */
 void smcfs_hot_cool_all(struct smcfs_region *region)
 {
-	DECLARE_BITMAP(stored, SMCFS_HOT_WINDOW) = {};
 	struct smcfs_hot_window *window;
+	struct address_space *mapping;
 	struct inode *inode;
 	pgoff_t index = 0;
 	unsigned int at;
@@ -440,18 +463,27 @@ void smcfs_hot_cool_all(struct smcfs_region *region)
 	inode = READ_ONCE(region->hot_used) ? smcfs_region_inode(region) : NULL;
 	if (!inode)
 		return;
-	/* Killed: the next flush does it. */
-	if (mutex_lock_killable(&region->hot_lock)) {
-		smcfs_region_inode_put(inode);
-		return;
-	}
+	mapping = inode->i_mapping;
 	while ((window = smcfs_hot_next(region, &index, ULONG_MAX))) {
-		for_each_set_bit(at, window->hot, SMCFS_HOT_WINDOW)
-			smcfs_hot_owe(inode->i_mapping, window, at, stored, true);
+		for_each_set_bit(at, window->hot, SMCFS_HOT_WINDOW) {
+			pgoff_t page = window->start + at;
+			struct folio *folio = __filemap_get_folio(mapping, page, FGP_LOCK, 0);
+
+			if (IS_ERR(folio)) {
+				smcfs_hot_absent(mapping, window, page, page + 1);
+				continue;
+			}
+			if (smcfs_hot_check(region, window, folio, at))
+				smcfs_hot_cool(region, window, folio);
+			folio_unlock(folio);
+			folio_put(folio);
+		}
 		index = window->start + SMCFS_HOT_WINDOW;
 		cond_resched();
+		/* Killed: the next flush does it. */
+		if (fatal_signal_pending(current))
+			break;
 	}
-	mutex_unlock(&region->hot_lock);
 	smcfs_region_inode_put(inode);
 }
 

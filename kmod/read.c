@@ -112,6 +112,68 @@ int smcfs_read_folio(struct file *file, struct folio *folio)
 	return 0;
 }
 
+#ifdef SMCFS_ORDER_UNBOUNDED
+/* Of a file that readahead is to go on with. */
+static void readahead_bound(struct file_ra_state *ra)
+{
+	if (ra)
+		ra->ra_pages = min_t(unsigned int, ra->ra_pages, SMCFS_FOLIO_PAGES_MAX);
+}
+
+/*
+ * A folio of readahead that is larger than what we keep marks for, and that could be mapped by PMD,
+ * writable as a whole: it goes, and whoever needs one of its pages makes that page. @folio is
+ * locked; unlocked here.
+ */
+static bool readahead_refuse(struct readahead_control *rac, struct folio *folio)
+{
+	if (folio_nr_pages(folio) <= SMCFS_FOLIO_PAGES_MAX)
+		return false;
+	folio_get(folio);
+	generic_error_remove_folio(rac->mapping, folio);
+	folio_unlock(folio);
+	folio_put(folio);
+	readahead_bound(rac->ra);
+	return true;
+}
+
+/**
+ * smcfs_fault() - ->fault: of a mapping with MADV_HUGEPAGE the core would read ahead by folios that
+ * readahead_refuse() does not let in
+ * @vmf: of a page that may be absent.
+ *
+ * Context: process, under mmap_lock; what is posted here is waited for by the core, without.
+ * Return: as filemap_fault().
+ */
+vm_fault_t smcfs_fault(struct vm_fault *vmf)
+{
+	struct file *file = vmf->vma->vm_file;
+	struct address_space *mapping = file->f_mapping;
+	struct folio *folio;
+
+	if (vmf->vma->vm_flags & VM_HUGEPAGE) {
+		folio = __filemap_get_folio(mapping, vmf->pgoff, 0, 0);
+		if (!IS_ERR(folio)) {
+			folio_put(folio);
+		} else if (vmf->pgoff < DIV_ROUND_UP(i_size_read(mapping->host), PAGE_SIZE)) {
+			readahead_bound(&file->f_ra);
+			page_cache_sync_readahead(mapping, &file->f_ra, file, vmf->pgoff, 1);
+		}
+	}
+	return filemap_fault(vmf);
+}
+#else
+static bool readahead_refuse(struct readahead_control *rac, struct folio *folio)
+{
+	return false;
+}
+
+vm_fault_t smcfs_fault(struct vm_fault *vmf)
+{
+	return filemap_fault(vmf);
+}
+#endif
+
 /* ->readahead: as read_folio for a window, in transfers of a bounded size. */
 void smcfs_readahead(struct readahead_control *rac)
 {
@@ -125,8 +187,11 @@ void smcfs_readahead(struct readahead_control *rac)
 	if (IS_ERR(grant))
 		return;
 	while ((folio = readahead_folio(rac))) {
-		size_t length = fetch_length(inode, folio);
+		size_t length;
 
+		if (readahead_refuse(rac, folio))
+			continue;
+		length = fetch_length(inode, folio);
 		if (xfer && (xfer->nr_segs + SMCFS_FETCH_SEGS > SMCFS_XFER_SEGS_MAX ||
 			     xfer->bytes + length > SMCFS_FETCH_BYTES_MAX)) {
 			fetch_submit(xfer);

@@ -786,7 +786,7 @@ static void region_release_writer(struct smcfs_region *region, struct inode *ino
 
 	mutex_lock(&region->writer_lock);
 	release = !region->nr_writers && READ_ONCE(region->writer) == SMCFS_WRITER_HELD &&
-		  (!inode || (!smcfs_hot_busy(region) && smcfs_inode_clean(inode)));
+		  (!inode || smcfs_inode_clean(inode));
 	if (release) {
 		writer_set(region, SMCFS_WRITER_NONE);
 		/* Under the lock: who asks next must be heard by the daemon after this. */
@@ -885,8 +885,7 @@ static void region_flush_work(struct work_struct *work)
 			smcfs_flush(inode, 0, LLONG_MAX);
 		region_release_writer(region, inode);
 		region_unpin(region, inode);
-		if ((smcfs_hot_busy(region) || !smcfs_inode_clean(inode)) &&
-		    READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
+		if (!smcfs_inode_clean(inode) && READ_ONCE(region->state) == SMCFS_REGION_ACTIVE)
 			smcfs_region_flush_later(region,
 						 max(READ_ONCE(region->flush_after_ms), 1U));
 		smcfs_region_inode_put(inode);

@@ -393,7 +393,6 @@ struct smcfs_region {
 	struct smcfs_pace	push, stale;
 
 	/* Hot pages (hot.c). */
-	struct mutex		hot_lock;	/* outside of folio locks; one harvest at a time */
 	struct xarray		hot_windows;	/* struct smcfs_hot_window by index / its pages */
 	atomic_t		nr_hot_windows;
 	atomic_t		nr_hot;		/* bits in windows */
@@ -402,7 +401,7 @@ struct smcfs_region {
 	atomic_t		nr_readers;	/* mappings that a harvest does not go past */
 	atomic_t		reader_opens;	/* such mappings that there ever were */
 	bool			hot_used;	/* READ_ONCE; one was hot, ever */
-	bool			hot_busy;	/* a harvest is under way: see smcfs_hot_busy() */
+	atomic_t		hot_flushing;	/* flushes that may know of stores nobody else does */
 
 	struct smcfs_stats	stats;
 };
@@ -517,6 +516,7 @@ static inline bool smcfs_folio_flying(struct folio *folio)
 
 bool smcfs_folio_held(struct folio *folio);
 bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio);
+bool smcfs_folio_set_dirty(struct address_space *mapping, struct folio *folio);
 void smcfs_invalidate_folio(struct folio *folio, size_t offset, size_t length);
 bool smcfs_release_folio(struct folio *folio, gfp_t gfp);
 
@@ -541,7 +541,7 @@ void smcfs_hot_cool_all(struct smcfs_region *region);
 void smcfs_hot_reader_open(struct smcfs_region *region);
 void smcfs_hot_reader_close(struct smcfs_region *region);
 int smcfs_sync_fs(struct super_block *sb, int wait);
-/* Of hot.c for wb_issue.c; what changes windows with region->hot_lock. */
+/* Of hot.c for wb_issue.c. */
 struct smcfs_hot_window *smcfs_hot_next(struct smcfs_region *region, pgoff_t *index, pgoff_t end);
 bool smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t first, pgoff_t nr,
 		       unsigned long *stored);
@@ -550,11 +550,13 @@ void smcfs_hot_absent(struct address_space *mapping, struct smcfs_hot_window *wi
 bool smcfs_hot_allowed(struct smcfs_region *region);
 bool smcfs_hot_check(struct smcfs_region *region, struct smcfs_hot_window *window,
 		     struct folio *folio, unsigned int at);
-bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio, unsigned long *stored);
+bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio,
+		    const unsigned long *stored);
+void smcfs_hot_rest(struct smcfs_region *region, struct smcfs_hot_window *window,
+		    struct folio *folio);
+void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window,
+		    struct folio *folio);
 void smcfs_hot_forget(struct folio *folio);
-bool smcfs_hot_idle(struct smcfs_hot_window *window, struct folio *folio, unsigned int at);
-void smcfs_hot_owe(struct address_space *mapping, struct smcfs_hot_window *window,
-		   unsigned int at, unsigned long *stored, bool cool);
 
 /* May pages of @folio be stored to while it is clean? It is locked. */
 static inline bool smcfs_folio_hot(struct folio *folio)
@@ -562,16 +564,6 @@ static inline bool smcfs_folio_hot(struct folio *folio)
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 
 	return sf && !bitmap_empty(sf->hot, sf->nr_pages);
-}
-
-/*
- * May stores to a folio be known to a flush alone? It is locked and mapped nowhere, and its dirty
- * flag was looked at before.
- */
-static inline bool smcfs_hot_busy(struct smcfs_region *region)
-{
-	smp_mb();	/* pairs with that of smcfs_hot_flush(): page tables were looked at */
-	return READ_ONCE(region->hot_busy);
 }
 
 /* ------------------------------------------------------------------ merge (twin.c, stage.c) */
@@ -638,6 +630,7 @@ static inline bool smcfs_region_merges(const struct smcfs_region *region)
 
 int smcfs_read_folio(struct file *file, struct folio *folio);
 void smcfs_readahead(struct readahead_control *rac);
+vm_fault_t smcfs_fault(struct vm_fault *vmf);
 int smcfs_fetch_folio_sync(struct inode *inode, struct folio *folio);
 
 vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf);

@@ -272,7 +272,10 @@ bool smcfs_wb_idle(struct smcfs_region *region)
 /* Is nothing of a region's inode left to be sent, or on its way? Context: process. */
 bool smcfs_inode_clean(struct inode *inode)
 {
-	return smcfs_wb_idle(smcfs_i(inode)->region) &&
+	struct smcfs_region *region = smcfs_i(inode)->region;
+
+	/* First: what a flush that is over has harvested has its ticket, or is dirty. */
+	return !atomic_read_acquire(&region->hot_flushing) && smcfs_wb_idle(region) &&
 	       !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) &&
 	       !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
 }

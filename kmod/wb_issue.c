@@ -12,6 +12,7 @@
  */
 #include <linux/bitmap.h>
 #include <linux/pagevec.h>
+#include <linux/sched/signal.h>
 #include <linux/writeback.h>
 
 #include "smcfs.h"
@@ -268,11 +269,11 @@ static int issue_folio(struct wb_issue *is, struct folio *folio)
 }
 
 /*
- * Locks a folio that still wants write-back; a @hot one also if it is not dirty. The core's flusher
- * is one for all nodes: it passes a folio over whose holder may be waiting for a dead one.
+ * Locks a folio that still wants write-back. The core's flusher is one for all nodes: it passes a
+ * folio over whose holder may be waiting for a dead one.
  * Return: 0, -EAGAIN (nothing to do now), -EINTR.
  */
-static int issue_lock(struct wb_issue *is, struct folio *folio, bool hot)
+static int issue_lock(struct wb_issue *is, struct folio *folio)
 {
 	int err;
 
@@ -283,9 +284,7 @@ static int issue_lock(struct wb_issue *is, struct folio *folio, bool hot)
 			issue_submit(is);
 			folio_lock(folio);
 		}
-		if (folio->mapping != is->inode->i_mapping)
-			break;
-		if (!hot && !folio_test_dirty(folio))
+		if (folio->mapping != is->inode->i_mapping || !folio_test_dirty(folio))
 			break;
 		if (!smcfs_folio_flying(folio))
 			return 0;
@@ -338,7 +337,7 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 		for (i = 0; i < folio_batch_count(&batch) && !err; i++) {
 			struct folio *folio = batch.folios[i];
 
-			err = issue_lock(&is, folio, false);
+			err = issue_lock(&is, folio);
 			if (!err) {
 				err = issue_folio(&is, folio);
 				if (!err)	/* else the flusher would take it for progress */
@@ -359,110 +358,114 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 }
 
 /*
- * A folio with hot pages, held: sent if it was stored to.
- * Return: 0; -EAGAIN: it is not in the page cache any more; -EINTR: nothing was done.
+ * Locks a folio with hot pages, held; of one that is being fetched, or that was never written,
+ * nothing is hot. Return: it has some.
  */
-static int issue_hot_folio(struct wb_issue *is, struct smcfs_hot_window *window,
-			   struct folio *folio, unsigned int at, unsigned long *stored)
+static bool issue_hot_lock(struct wb_issue *is, struct smcfs_hot_window *window,
+			   struct folio *folio, unsigned int at)
 {
-	int err = issue_lock(is, folio, true);
-
-	if (err)
-		return err;
-	if (smcfs_hot_check(is->region, window, folio, at) &&
-	    smcfs_hot_take(window, folio, stored) && issue_folio(is, folio))
-		folio_mark_dirty(folio);
+	if (!folio_trylock(folio)) {
+		if (!folio_test_private(folio) || !folio_test_uptodate(folio))
+			return false;
+		issue_submit(is);
+		folio_lock(folio);
+	}
+	if (folio->mapping == is->inode->i_mapping &&
+	    smcfs_hot_check(is->region, window, folio, at))
+		return true;
 	folio_unlock(folio);
-	return 0;
+	return false;
 }
 
-/*
- * The hot pages of @folio from @at on, up to @to. A folio that is pinned may have been stored to
- * without a trace, and is sent once. Return: as above.
- */
-static int issue_hot_pages(struct wb_issue *is, struct smcfs_hot_window *window,
-			   struct folio *folio, unsigned int at, unsigned int to,
-			   unsigned long *stored)
-{
-	bool pinned = folio_maybe_dma_pinned(folio);
-	int err = 0;
-
-	to = min_t(pgoff_t, to, folio_next_index(folio) - 1 - window->start);
-	for (; !err && at <= to; at++) {
-		if (!test_bit(at, window->hot))
-			continue;
-		if (pinned || test_bit(at, stored)) {
-			err = issue_hot_folio(is, window, folio, at, stored);
-		} else if (smcfs_hot_idle(window, folio, at)) {
-			issue_submit(is);
-			smcfs_hot_owe(is->inode->i_mapping, window, at, stored, true);
-		}
-		pinned = false;
-	}
-	return err;
-}
-
-/* Pages *@at to @to of a window, all hot; on return *@at is where to go on. Return: 0 or -EINTR. */
-static int issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window, unsigned int *at,
-			 unsigned int to, unsigned long *stored)
-{
-	pgoff_t next = window->start + *at, last = window->start + to;
-	struct address_space *mapping = is->inode->i_mapping;
-	struct folio_batch batch;
-	unsigned int i;
-	int err = 0;
-
-	folio_batch_init(&batch);
-	filemap_get_folios(mapping, &next, last, &batch);
-	for (i = 0; i < folio_batch_count(&batch); i++) {
-		struct folio *folio = batch.folios[i];
-		pgoff_t here = max(folio->index, window->start + *at);
-
-		if (!err) {
-			smcfs_hot_absent(mapping, window, window->start + *at, here);
-			*at = here - window->start;
-			err = issue_hot_pages(is, window, folio, *at, to, stored);
-			if (!err)
-				*at = folio_next_index(folio) - window->start;
-		}
-		folio_put(folio);
-	}
-	if (!folio_batch_count(&batch)) {
-		smcfs_hot_absent(mapping, window, window->start + *at, last + 1);
-		*at = to + 1;
-	}
-	return err == -EAGAIN ? 0 : err;	/* it has moved, and is looked up again */
-}
-
-/* Pages @from to @to of a window. Return: 0 or -EINTR: what was not sent is dirty. */
-static int issue_window(struct wb_issue *is, struct smcfs_hot_window *window, unsigned int from,
-			unsigned int to)
+/* A folio that was harvested; unlocked here. @cool: it is no longer to be hot. */
+static void issue_hot_folio(struct wb_issue *is, struct smcfs_hot_window *window,
+			    struct folio *folio, const unsigned long *stored, bool cool)
 {
 	struct address_space *mapping = is->inode->i_mapping;
+	bool owed = smcfs_hot_take(window, folio, stored);
+
+	if (!cool)
+		smcfs_hot_rest(is->region, window, folio);
+	/* What flies already is sent by what follows, which waits for it. */
+	if (owed && !cool && !IS_ERR(is->grant) && !smcfs_folio_flying(folio))
+		owed = issue_folio(is, folio);
+	if (owed)
+		smcfs_folio_set_dirty(mapping, folio);
+	if (cool)
+		smcfs_hot_cool(is->region, window, folio);
+	folio_unlock(folio);
+}
+
+/* Folios of one window that adjoin, with hot pages, locked: what was stored to is sent, or dirty. */
+static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
+			  struct folio **folios, unsigned int nr)
+{
 	DECLARE_BITMAP(stored, SMCFS_HOT_WINDOW);
-	unsigned int at;
-	int err = 0;
+	pgoff_t first, end;
+	unsigned int i;
 	bool cool;
 
+	if (!nr)
+		return;
+	first = folios[0]->index;
+	end = folio_next_index(folios[nr - 1]);
 	bitmap_zero(stored, SMCFS_HOT_WINDOW);
-	cool = !smcfs_hot_harvest(mapping, window->start, window->start + from, to - from + 1,
+	cool = !smcfs_hot_harvest(is->inode->i_mapping, window->start, first, end - first,
 				  stored) ||
 	       !smcfs_hot_allowed(is->region);
-	if (!cool && !IS_ERR(is->grant)) {
-		for (at = find_next_bit(window->hot, to + 1, from); !err && at <= to;
-		     at = find_next_bit(window->hot, to + 1, at))
-			err = issue_hot_run(is, window, &at,
-					    find_next_zero_bit(window->hot, to + 1, at) - 1,
-					    stored);
-		if (!err)
-			return 0;
+	for (i = 0; i < nr; i++)
+		issue_hot_folio(is, window, folios[i], stored, cool);
+}
+
+/* Pages from @at on, all hot as far as is known, were found to be in @batch. Return: where to go on. */
+static unsigned int issue_hot_batch(struct wb_issue *is, struct smcfs_hot_window *window,
+				    unsigned int at, struct folio_batch *batch)
+{
+	struct address_space *mapping = is->inode->i_mapping;
+	pgoff_t next = window->start + at;
+	unsigned int i, first = 0, nr = 0;	/* a run of those that are locked */
+
+	for (i = 0; i < folio_batch_count(batch); i++) {
+		struct folio *folio = batch->folios[i];
+		pgoff_t here = max(folio->index, next);
+		bool locked;
+
+		if (here > next)
+			smcfs_hot_absent(mapping, window, next, here);
+		next = folio_next_index(folio);
+		locked = issue_hot_lock(is, window, folio, here - window->start);
+		if (nr && (!locked || folio->index != folio_next_index(batch->folios[i - 1]))) {
+			issue_hot_run(is, window, &batch->folios[first], nr);
+			nr = 0;
+		}
+		if (locked && !nr++)
+			first = i;
 	}
-	issue_submit(is);
-	for (at = find_next_bit(window->hot, to + 1, from); at <= to;
-	     at = find_next_bit(window->hot, to + 1, at + 1))
-		if (cool || test_bit(at, stored))
-			smcfs_hot_owe(mapping, window, at, stored, cool);
-	return err;
+	issue_hot_run(is, window, &batch->folios[first], nr);
+	return next - window->start;
+}
+
+/* Pages @at to @to of a window. */
+static void issue_window(struct wb_issue *is, struct smcfs_hot_window *window, unsigned int at,
+			 unsigned int to)
+{
+	struct address_space *mapping = is->inode->i_mapping;
+	struct folio_batch batch;
+
+	folio_batch_init(&batch);
+	while ((at = find_next_bit(window->hot, to + 1, at)) <= to) {
+		unsigned int last = find_next_zero_bit(window->hot, to + 1, at) - 1;
+		pgoff_t next = window->start + at;
+
+		if (filemap_get_folios(mapping, &next, window->start + last, &batch)) {
+			at = issue_hot_batch(is, window, at, &batch);
+			folio_batch_release(&batch);
+		} else {
+			smcfs_hot_absent(mapping, window, window->start + at,
+					 window->start + last + 1);
+			at = last + 1;
+		}
+	}
 }
 
 /**
@@ -488,22 +491,21 @@ int smcfs_hot_flush(struct inode *inode, loff_t start, loff_t end)
 	/* Pairs with WRITE_ONCE() of hot_set(). */
 	if (!READ_ONCE(region->hot_used))
 		return 0;
-	if (mutex_lock_killable(&region->hot_lock))
-		return -EINTR;
 	INIT_LIST_HEAD(&is.stages);
 	is.grant = smcfs_region_grant(region);
-	WRITE_ONCE(region->hot_busy, true);
-	smp_mb();	/* pairs with smcfs_hot_busy(): before a dirty bit is taken from an entry */
+	atomic_inc(&region->hot_flushing);
 	while (!err && (window = smcfs_hot_next(region, &index, last))) {
-		err = issue_window(&is, window, index - window->start,
-				   min(last - window->start, (pgoff_t)SMCFS_HOT_WINDOW - 1));
+		issue_window(&is, window, index - window->start,
+			     min(last - window->start, (pgoff_t)SMCFS_HOT_WINDOW - 1));
 		index = window->start + SMCFS_HOT_WINDOW;
 		cond_resched();
+		if (fatal_signal_pending(current))
+			err = -EINTR;
 	}
 	issue_submit(&is);
-	/* After the last of them has its write-back flag, or is dirty. */
-	smp_store_release(&region->hot_busy, false);
-	mutex_unlock(&region->hot_lock);
+	/* What was harvested has its ticket, or is dirty; pairs with smcfs_inode_clean(). */
+	smp_mb__before_atomic();
+	atomic_dec(&region->hot_flushing);
 	if (!IS_ERR(is.grant))
 		smcfs_grant_put(is.grant);
 	/* Stores to them tell nobody: they are looked for. */
