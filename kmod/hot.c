@@ -55,7 +55,10 @@
 #define SMCFS_HOT_AFTER		2
 /* It cools when so many flushes found no store to it: 5 s if only flush_after_ms brings them. */
 #define SMCFS_HOT_IDLE		50
-/* The same for large folios of exclusive regions: see above. A flush may come amid an epoch. */
+/*
+ * The same for large folios of exclusive regions: see above. Neither do faults count that lie
+ * further apart. A flush may come amid an epoch, so it is more than one.
+ */
 #define SMCFS_HOT_IDLE_LARGE	2
 /* Pages of a region, since every flush looks at each; and windows, which are never freed. */
 #define SMCFS_HOT_MAX		16384
@@ -141,6 +144,12 @@ void smcfs_hot_reader_close(struct smcfs_region *region)
 	atomic_dec(&region->nr_readers);
 }
 
+/* Is a store to one page of @folio taken for one to all that are hot? */
+static bool hot_is_shared(struct smcfs_region *region, struct folio *folio)
+{
+	return folio_test_large(folio) && !smcfs_region_merges(region);
+}
+
 /**
  * smcfs_hot_touch() - a page is about to become writable in a page table: is it one to stay so?
  * @region: of it.
@@ -162,6 +171,12 @@ void smcfs_hot_touch(struct smcfs_region *region, struct folio *folio, unsigned 
 	if (!window)
 		return;
 	if (!test_bit(at, window->hot)) {
+		u8 epoch = atomic_read(&region->hot_epoch);
+
+		if (hot_is_shared(region, folio) &&
+		    (u8)(epoch - window->epoch[at]) > SMCFS_HOT_IDLE_LARGE)
+			window->count[at] = 0;
+		window->epoch[at] = epoch;
 		if (window->count[at] < SMCFS_HOT_AFTER) {
 			window->count[at]++;
 			return;
@@ -176,6 +191,26 @@ void smcfs_hot_touch(struct smcfs_region *region, struct folio *folio, unsigned 
 	__set_bit(index, sf->hot);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	hot_set(region, window, at);
+}
+
+/**
+ * smcfs_hot_stays() - is a dirty folio that is going to be sent to stay writable?
+ * @region: of it.
+ * @folio: locked.
+ *
+ * What is dirty of it becomes hot then, and where that cools soon it is not worth it for few.
+ */
+bool smcfs_hot_stays(struct smcfs_region *region, struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	DECLARE_BITMAP(all, SMCFS_FOLIO_PAGES_MAX);
+
+	if (!smcfs_folio_hot(folio) || !smcfs_hot_allowed(region))
+		return false;
+	if (!hot_is_shared(region, folio))
+		return true;
+	bitmap_or(all, sf->hot, sf->dirty, sf->nr_pages);
+	return 2 * bitmap_weight(sf->hot, sf->nr_pages) >= bitmap_weight(all, sf->nr_pages);
 }
 
 /**
@@ -299,6 +334,25 @@ void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window
 	hot_clear_pages(region, window, folio, hot);
 }
 
+/**
+ * smcfs_hot_protected() - all write permissions of a folio were taken back
+ * @region: of it.
+ * @folio: locked, held by the caller once, not flying.
+ *
+ * None of its pages is hot, unless somebody may yet store to them by reference.
+ */
+void smcfs_hot_protected(struct smcfs_region *region, struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);
+
+	if (!smcfs_folio_hot(folio) || hot_held(sf, folio))
+		return;
+	bitmap_copy(hot, sf->hot, sf->nr_pages);
+	/* The window exists: a page of the folio is hot. */
+	hot_clear_pages(region, hot_window(region, folio->index), folio, hot);
+}
+
 /*
  * A page was not in the page cache. It may have come meanwhile, and be hot by this very bit: pairs
  * with the barrier of test_and_set_bit() in hot_set(), which comes after.
@@ -409,7 +463,7 @@ void smcfs_hot_rest(struct smcfs_region *region, struct smcfs_hot_window *window
 
 	if (bitmap_subset(sf->hot, sf->dirty, sf->nr_pages))
 		return;
-	if (sf->nr_pages > 1 && !sf->merge) {
+	if (hot_is_shared(region, folio)) {
 		hot_rest_large(region, window, folio);
 		return;
 	}

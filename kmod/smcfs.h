@@ -401,6 +401,7 @@ struct smcfs_region {
 	atomic_t		nr_readers;	/* mappings that a harvest does not go past */
 	atomic_t		reader_opens;	/* such mappings that there ever were */
 	bool			hot_used;	/* READ_ONCE; one was hot, ever */
+	atomic_t		hot_epoch;	/* counts flushes */
 	atomic_t		hot_flushing;	/* flushes that may know of stores nobody else does */
 
 	struct smcfs_stats	stats;
@@ -529,6 +530,7 @@ struct smcfs_hot_window {
 	pgoff_t	start;				/* [const] a multiple of SMCFS_HOT_WINDOW */
 	DECLARE_BITMAP(hot, SMCFS_HOT_WINDOW);	/* atomic: hot, or were before they were dropped */
 	u8	count[SMCFS_HOT_WINDOW];	/* faults; of hot pages: flushes without a store */
+	u8	epoch[SMCFS_HOT_WINDOW];	/* of the last fault, the low bits of region->hot_epoch */
 };
 
 /* Does this kernel have what it takes? */
@@ -536,6 +538,7 @@ bool smcfs_hot_possible(void);
 void smcfs_hot_init(struct smcfs_region *region);
 void smcfs_hot_free(struct smcfs_region *region);
 void smcfs_hot_touch(struct smcfs_region *region, struct folio *folio, unsigned int index);
+bool smcfs_hot_stays(struct smcfs_region *region, struct folio *folio);
 void smcfs_hot_keep(struct smcfs_region *region, struct folio *folio);
 void smcfs_hot_cool_all(struct smcfs_region *region);
 void smcfs_hot_reader_open(struct smcfs_region *region);
@@ -556,6 +559,7 @@ void smcfs_hot_rest(struct smcfs_region *region, struct smcfs_hot_window *window
 		    struct folio *folio);
 void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window,
 		    struct folio *folio);
+void smcfs_hot_protected(struct smcfs_region *region, struct folio *folio);
 void smcfs_hot_forget(struct folio *folio);
 
 /* May pages of @folio be stored to while it is clean? It is locked. */

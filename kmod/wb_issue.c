@@ -225,9 +225,10 @@ static bool issue_clean(struct wb_issue *is, struct folio *folio)
 	/* Its stores are in dirty bits alone, which no other pages of it than hot ones have. */
 	if (!dirty && smcfs_folio_hot(folio))
 		return true;
-	if (!smcfs_folio_hot(folio) || !smcfs_hot_allowed(is->region)) {
+	if (!smcfs_hot_stays(is->region, folio)) {
 		if (!folio_clear_dirty_for_io(folio))
 			return false;
+		smcfs_hot_protected(is->region, folio);
 	} else {
 		/* As above, but that it counts as a write of this task that was cancelled. */
 		folio_cancel_dirty(folio);
@@ -488,6 +489,7 @@ int smcfs_hot_flush(struct inode *inode, loff_t start, loff_t end)
 	struct smcfs_hot_window *window;
 	int err = 0;
 
+	atomic_inc(&region->hot_epoch);
 	/* Pairs with WRITE_ONCE() of hot_set(). */
 	if (!READ_ONCE(region->hot_used))
 		return 0;
