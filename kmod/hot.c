@@ -33,7 +33,7 @@
  * All who mark dirty, but for a harvest, know folios, not pages. In merge regions the twin tells
  * what of a large folio was stored to. In exclusive regions all of its hot pages are sent, so a
  * page of those cools when two flushes, one after the other, found no store to it: what can be sent
- * without a store is what was stored to just before.
+ * without a store is what was stored to just before. They are hot only where most of a folio is.
  *
  * Contexts: process; the end of a region anywhere but in hard interrupts.
  * Locking: folio locks, several at a time in the order of their index; smcfs_folio.lock inside.
@@ -55,10 +55,7 @@
 #define SMCFS_HOT_AFTER		2
 /* It cools when so many flushes found no store to it: 5 s if only flush_after_ms brings them. */
 #define SMCFS_HOT_IDLE		50
-/*
- * The same for large folios of exclusive regions: see above. Neither do faults count that lie
- * further apart. A flush may come amid an epoch, so it is more than one.
- */
+/* The same for large folios of exclusive regions: see above. A flush may come amid an epoch. */
 #define SMCFS_HOT_IDLE_LARGE	2
 /* Pages of a region, since every flush looks at each; and windows, which are never freed. */
 #define SMCFS_HOT_MAX		16384
@@ -168,15 +165,10 @@ void smcfs_hot_touch(struct smcfs_region *region, struct folio *folio, unsigned 
 	if (!smcfs_hot_allowed(region))
 		return;
 	window = hot_window(region, folio->index + index);
-	if (!window)
+	/* Shared: by hot_warm(), which needs the window, and may not make it. */
+	if (!window || hot_is_shared(region, folio))
 		return;
 	if (!test_bit(at, window->hot)) {
-		u8 epoch = atomic_read(&region->hot_epoch);
-
-		if (hot_is_shared(region, folio) &&
-		    (u8)(epoch - window->epoch[at]) > SMCFS_HOT_IDLE_LARGE)
-			window->count[at] = 0;
-		window->epoch[at] = epoch;
 		if (window->count[at] < SMCFS_HOT_AFTER) {
 			window->count[at]++;
 			return;
@@ -193,24 +185,59 @@ void smcfs_hot_touch(struct smcfs_region *region, struct folio *folio, unsigned 
 	hot_set(region, window, at);
 }
 
+/* Are three of four pages in a set? */
+static bool hot_is_most(const unsigned long *pages, unsigned int nr)
+{
+	return 4 * bitmap_weight(pages, nr) >= 3 * nr;
+}
+
+/*
+ * A large folio of an exclusive region is going to be sent, locked, dirty and not hot. It becomes
+ * hot as a whole, if most of it was written in several epochs that followed on each other.
+ */
+static void hot_warm(struct smcfs_region *region, struct folio *folio)
+{
+	struct smcfs_hot_window *window = xa_load(&region->hot_windows,
+						  folio->index / SMCFS_HOT_WINDOW);
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned int at = folio->index % SMCFS_HOT_WINDOW, i;
+	u8 epoch = atomic_read(&region->hot_epoch);
+	unsigned long flags;
+
+	if (!window)
+		return;
+	if ((u8)(epoch - window->epoch[at]) > 1 || !hot_is_most(sf->dirty, sf->nr_pages))
+		window->count[at] = 0;
+	else if (window->count[at] < SMCFS_HOT_AFTER)
+		window->count[at]++;
+	window->epoch[at] = epoch;
+	if (window->count[at] < SMCFS_HOT_AFTER || atomic_read(&region->nr_hot) >= SMCFS_HOT_MAX)
+		return;
+	spin_lock_irqsave(&sf->lock, flags);
+	bitmap_copy(sf->hot, sf->dirty, sf->nr_pages);
+	spin_unlock_irqrestore(&sf->lock, flags);
+	for_each_set_bit(i, sf->hot, sf->nr_pages)
+		hot_set(region, window, at + i);
+}
+
 /**
  * smcfs_hot_stays() - is a dirty folio that is going to be sent to stay writable?
  * @region: of it.
  * @folio: locked.
  *
- * What is dirty of it becomes hot then, and where that cools soon it is not worth it for few.
+ * What is dirty of it becomes hot then. Context: process.
  */
 bool smcfs_hot_stays(struct smcfs_region *region, struct folio *folio)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
-	DECLARE_BITMAP(all, SMCFS_FOLIO_PAGES_MAX);
 
-	if (!smcfs_folio_hot(folio) || !smcfs_hot_allowed(region))
+	if (!smcfs_hot_allowed(region))
 		return false;
 	if (!hot_is_shared(region, folio))
-		return true;
-	bitmap_or(all, sf->hot, sf->dirty, sf->nr_pages);
-	return 2 * bitmap_weight(sf->hot, sf->nr_pages) >= bitmap_weight(all, sf->nr_pages);
+		return smcfs_folio_hot(folio);
+	if (!smcfs_folio_hot(folio))
+		hot_warm(region, folio);
+	return hot_is_most(sf->hot, sf->nr_pages);
 }
 
 /**

@@ -401,7 +401,7 @@ struct smcfs_region {
 	atomic_t		nr_readers;	/* mappings that a harvest does not go past */
 	atomic_t		reader_opens;	/* such mappings that there ever were */
 	bool			hot_used;	/* READ_ONCE; one was hot, ever */
-	atomic_t		hot_epoch;	/* counts flushes */
+	atomic_t		hot_epoch;	/* counts flushes; its low bits matter */
 	atomic_t		hot_flushing;	/* flushes that may know of stores nobody else does */
 
 	struct smcfs_stats	stats;
@@ -530,7 +530,7 @@ struct smcfs_hot_window {
 	pgoff_t	start;				/* [const] a multiple of SMCFS_HOT_WINDOW */
 	DECLARE_BITMAP(hot, SMCFS_HOT_WINDOW);	/* atomic: hot, or were before they were dropped */
 	u8	count[SMCFS_HOT_WINDOW];	/* faults; of hot pages: flushes without a store */
-	u8	epoch[SMCFS_HOT_WINDOW];	/* of the last fault, the low bits of region->hot_epoch */
+	u8	epoch[SMCFS_HOT_WINDOW];	/* of a large folio: when it was last sent (hot_warm()) */
 };
 
 /* Does this kernel have what it takes? */
