@@ -50,6 +50,7 @@ vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 		goto err_unlock;
 	}
 	folio_mark_dirty(folio);
+	smcfs_stat_add(&region->stats, SMCFS_STAT_WRITE_FAULTS, 1);
 	sb_end_pagefault(inode->i_sb);
 	return ret;
 
