@@ -22,7 +22,7 @@ _smcctl()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb='' word
     local verbs='status export unexport regions attach detach flush acquire get set sessions peers
-        ping ps stats inspect events doctor'
+        ping ps stats top inspect events doctor'
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         [[ " ${verbs//$'\n'/ } " == *" $word "* ]] && verb=$word && break
     done
@@ -30,6 +30,12 @@ _smcctl()
     case $prev in
     --file | --socket)
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        return
+        ;;
+    --sort)
+        mapfile -t COMPREPLY < <(compgen -W 'traffic name fetch flush faults write_faults
+            amplification barriers fetch_latency write_latency fault_latency barrier_latency
+            dirty' -- "$cur")
         return
         ;;
     --writers)
@@ -50,6 +56,7 @@ _smcctl()
     ping) words="--seconds --no-rdma $(_smcctl_names peers node)" ;;
     inspect) words=$(_smcctl_regions) ;;
     stats) words="--watch --interval --count $(_smcctl_regions)" ;;
+    top) words="--interval --count --sort $(_smcctl_regions)" ;;
     events) words='--follow --count --seconds' ;;
     esac
     [[ -n $verb ]] && words+=' --json --help'
