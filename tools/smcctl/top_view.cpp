@@ -20,7 +20,7 @@ struct SortKey {
 // A member of "latency_ns" sorts by what is slow.
 const std::vector<SortKey>& sort_keys()
 {
-    static const std::vector<SortKey> kKeys{
+    static const std::vector<SortKey> keys{
         {"traffic", ""},
         {"name", ""},
         {"fetch", "/per_second/fetch_bytes"},
@@ -35,7 +35,7 @@ const std::vector<SortKey>& sort_keys()
         {"barrier_latency", "/latency_ns/barrier/p99"},
         {"dirty", "/dirty_bytes"},
     };
-    return kKeys;
+    return keys;
 }
 
 double number_at(const Json& row, const std::string& pointer)
@@ -68,7 +68,7 @@ struct TopColumn {
 
 const std::vector<TopColumn>& top_columns()
 {
-    static const std::vector<TopColumn> kColumns{
+    static const std::vector<TopColumn> columns{
         {{"title", "REGION"}, 0},
         {{"per_second.fetch_bytes", "FETCH/s", As::size}, 1},
         {{"per_second.flush_bytes", "FLUSH/s", As::size}, 2},
@@ -84,7 +84,7 @@ const std::vector<TopColumn>& top_columns()
         {{"dirty_bytes", "DIRTY", As::size}, 11},
         {{"per_second.errors", "ERROR/s"}, 13},
     };
-    return kColumns;
+    return columns;
 }
 
 std::string latency_text(const Json& latency)
@@ -138,13 +138,13 @@ std::string status_line(const TopFrame& frame)
 
 const std::vector<std::string>& top_sort_keys()
 {
-    static const std::vector<std::string> kNames = [] {
-        std::vector<std::string> names;
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> all;
         for (const auto& key : sort_keys())
-            names.push_back(key.name);
-        return names;
+            all.push_back(key.name);
+        return all;
     }();
-    return kNames;
+    return names;
 }
 
 void sort_rows(Json& rows, const std::string& key)
