@@ -12,6 +12,7 @@
 #include <linux/sched.h>
 
 #include "smcfs.h"
+#include "trace.h"
 
 /* Before @page of @folio, which is locked, becomes writable in a page table. 0 or -ENOMEM. */
 static int mark_page(struct smcfs_region *region, struct folio *folio, struct page *page)
@@ -31,6 +32,7 @@ vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 	struct smcfs_region *region = smcfs_i(inode)->region;
 	vm_fault_t ret = VM_FAULT_LOCKED;
 	bool short_of_memory = false;
+	bool first;
 
 	sb_start_pagefault(inode->i_sb);
 	file_update_time(file);
@@ -49,7 +51,11 @@ vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 		ret = VM_FAULT_NOPAGE;
 		goto err_unlock;
 	}
-	folio_mark_dirty(folio);
+	first = folio_mark_dirty(folio);
+	smcfs_stat_add(&region->stats, SMCFS_STAT_WRITE_FAULTS, 1);
+	trace_smcfs_store(region->id,
+			  ((u64)vmf->pgoff << PAGE_SHIFT) + offset_in_page(vmf->real_address), 1,
+			  true, first);
 	sb_end_pagefault(inode->i_sb);
 	return ret;
 
@@ -138,13 +144,16 @@ static int write_done(struct address_space *mapping, loff_t pos, unsigned int le
 		}
 	}
 	if (copied) {
+		bool first;
+
 		/* Before the folio is dirty, which would make it wait as a mapped store does. */
 		smcfs_modes_dirtied(smcfs_i(mapping->host)->region, false);
 		if (smcfs_region_merges(smcfs_i(mapping->host)->region))
 			smcfs_twin_force(folio, offset_in_folio(folio, pos), copied);
 		else
 			smcfs_folio_mark_range(folio, offset_in_folio(folio, pos), copied);
-		folio_mark_dirty(folio);
+		first = folio_mark_dirty(folio);
+		trace_smcfs_store(smcfs_i(mapping->host)->region->id, pos, copied, false, first);
 	}
 	folio_unlock(folio);
 	folio_put(folio);

@@ -9,6 +9,7 @@
  *	discarded by an explicit command.
  */
 #include <linux/fadvise.h>
+#include <linux/ktime.h>
 #include <linux/sched/signal.h>
 #include <linux/splice.h>
 #include <linux/uio.h>
@@ -161,11 +162,13 @@ static ssize_t smcfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 static int smcfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 {
 	struct smcfs_region *region = file_region(file);
+	u64 begun = ktime_get_ns();
 	int err, wb_err;
 
 	err = smcfs_flush(file_inode(file), start, end);
 	wb_err = file_check_and_advance_wb_err(file);
 	smcfs_stat_add(&region->stats, SMCFS_STAT_BARRIERS, 1);
+	smcfs_latency_add(region->latency, SMCFS_LATENCY_BARRIER, ktime_get_ns() - begun);
 	trace_smcfs_barrier(region->id, start, end, err ?: wb_err);
 	return err ?: wb_err;
 }

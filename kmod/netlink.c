@@ -235,6 +235,11 @@ static const struct genl_ops smcfs_genl_ops[] = {
 		.start = smcfs_nl_pages_dump_start,
 		.dumpit = smcfs_nl_pages_dump,
 		SMCFS_OP_POLICY(smcfs_region_policy),
+	}, {
+		.cmd = SMCFS_CMD_LATENCY_GET,
+		.start = smcfs_nl_latency_dump_start,
+		.dumpit = smcfs_nl_latency_dump,
+		SMCFS_OP_POLICY(smcfs_region_policy),
 	},
 };
 

@@ -41,6 +41,9 @@ int smcfs_nl_region_dump(struct sk_buff *skb, struct netlink_callback *cb);
 /* pages.c */
 int smcfs_nl_pages_dump_start(struct netlink_callback *cb);
 int smcfs_nl_pages_dump(struct sk_buff *skb, struct netlink_callback *cb);
+/* latency.c */
+int smcfs_nl_latency_dump_start(struct netlink_callback *cb);
+int smcfs_nl_latency_dump(struct sk_buff *skb, struct netlink_callback *cb);
 /* Events are sent from start, when the family is registered, to stop, before it goes. */
 void smcfs_events_start(void);
 void smcfs_events_stop(void);

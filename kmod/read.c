@@ -29,6 +29,8 @@ static void fetch_done(struct smcfs_xfer *xfer, int err)
 
 	if (err)
 		smcfs_stat_add(&region->stats, SMCFS_STAT_ERRORS, 1);
+	else
+		smcfs_latency_add(region->latency, SMCFS_LATENCY_FETCH, xfer->latency_ns);
 	trace_smcfs_fetch_done(region->id, folio_pos(xfer->segs[0].folio), xfer->bytes, err);
 	for (i = 0; i < xfer->nr_segs; i++) {
 		struct folio *folio = xfer->segs[i].folio;

@@ -154,6 +154,7 @@ static void region_release(struct kref *ref)
 		smcfs_grant_put(region->grant);
 	smcfs_peer_put(region->peer);
 	smcfs_hot_free(region);
+	kfree(region->latency);
 	kfree(region);
 }
 
@@ -568,6 +569,7 @@ int smcfs_region_attach(const struct smcfs_region_desc *desc, struct smcfs_sessi
 			struct netlink_ext_ack *extack)
 {
 	struct smcfs_region *region, *old = NULL;
+	struct smcfs_latencies *latency;
 	struct smcfs_grant *grant;
 	struct smcfs_peer *peer;
 	int err = 0;
@@ -589,6 +591,12 @@ int smcfs_region_attach(const struct smcfs_region_desc *desc, struct smcfs_sessi
 		return PTR_ERR(grant);
 	}
 	grant->atomics = desc->flags & SMCFS_RF_ATOMICS;
+	latency = kzalloc(sizeof(*latency), GFP_KERNEL);
+	if (!latency) {
+		smcfs_grant_put(grant);
+		smcfs_peer_put(peer);
+		return -ENOMEM;
+	}
 
 	mutex_lock(&smcfs_regions.lock);
 	if (READ_ONCE(peer->gone)) {
@@ -616,11 +624,14 @@ int smcfs_region_attach(const struct smcfs_region_desc *desc, struct smcfs_sessi
 		err = PTR_ERR(region);
 		goto out;
 	}
+	if (!region->latency)
+		swap(region->latency, latency);
 	region_bind_locked(region, desc, grant);
 	grant = NULL;
 	*id = region->id;
 out:
 	mutex_unlock(&smcfs_regions.lock);
+	kfree(latency);
 	if (grant)
 		smcfs_grant_put(grant);
 	smcfs_peer_put(peer);

@@ -32,6 +32,7 @@
 
 #include "compat.h"
 #include "ep_state.h"
+#include "latency.h"
 
 #define SMCFS_MODULE_VERSION	"0.1.0"
 
@@ -65,6 +66,22 @@ static inline void smcfs_stat_add(struct smcfs_stats *st, enum smcfs_stat which,
 
 /* Puts the nested attribute SMCFS_A_STATS. Return: 0 or -EMSGSIZE. */
 int smcfs_stats_fill(struct sk_buff *skb, const struct smcfs_stats *st);
+
+/* ------------------------------------------------------------------ latencies (latency.c) */
+
+struct smcfs_latencies {
+	/* By enum smcfs_latency, less 1. */
+	atomic64_t bucket[SMCFS_LATENCY_MAX][SMCFS_LATENCY_BUCKETS];
+};
+
+/* Context: any. */
+static inline void smcfs_latency_add(struct smcfs_latencies *latency, enum smcfs_latency which,
+				     u64 ns)
+{
+	atomic64_inc(&latency->bucket[which - 1][smcfs_latency_bucket(ns)]);
+}
+
+vm_fault_t smcfs_fault(struct vm_fault *vmf);
 
 /* ------------------------------------------------------------------ transfers (xfer.c) */
 
@@ -119,6 +136,7 @@ struct smcfs_xfer {
 	bool			mapped;		/* segments are DMA mapped */
 	u8			status;		/* [CQ] enum ib_wc_status of the first failure */
 	u64			posted_ns;	/* [ep->lock] ktime, 0: not posted */
+	u64			latency_ns;	/* from posting to completion; 0 before done() */
 	u64			bytes;
 	unsigned int		nr_segs;
 	unsigned int		nr_wrs;
@@ -405,6 +423,8 @@ struct smcfs_region {
 	atomic_t		hot_flushing;	/* flushes that may know of stores nobody else does */
 
 	struct smcfs_stats	stats;
+	struct smcfs_latencies	*latency;	/* [const] once bound; NULL before */
+	u32			sample;		/* READ_ONCE: see smcfs_stage_sampled() */
 };
 
 /* Daemon's side; each Return: 0 or -errno. Context: process. */
@@ -609,6 +629,11 @@ bool smcfs_stage_fill(struct smcfs_stage *stage, struct page *shadow, struct pag
 		      unsigned int unit);
 /* The first run of bytes to be sent at or after @start. */
 bool smcfs_stage_run(const struct smcfs_stage *stage, unsigned int *start, unsigned int *end);
+/* Is the next page of a region one of those that are measured? */
+bool smcfs_stage_sampled(struct smcfs_region *region);
+/* Of a filled one: adds up what is sent of its first @valid bytes, and what of that was changed. */
+void smcfs_stage_measure(const struct smcfs_stage *stage, struct page *twin, unsigned int valid,
+			 struct smcfs_stats *stats);
 void smcfs_stage_setup(void);
 
 /* twin.c */

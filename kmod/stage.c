@@ -315,6 +315,67 @@ bool smcfs_stage_run(const struct smcfs_stage *stage, unsigned int *start, unsig
 	return true;
 }
 
+/* ------------------------------------------------------------------ measure */
+
+/* Steps of the golden ratio: one in 16 of whatever comes, and of what recurs in any period, too. */
+bool smcfs_stage_sampled(struct smcfs_region *region)
+{
+	u32 sample = READ_ONCE(region->sample);
+
+	/* Two flushes at a time may make the same step: no harm. */
+	WRITE_ONCE(region->sample, sample + 0x9e3779b9);
+	return sample < BIT(28);
+}
+
+/* How many bytes of two words differ. */
+static unsigned int stage_differing(u64 a, u64 b)
+{
+	u64 bits = a ^ b;
+
+	/* Into the lowest bit of each byte all others of it. */
+	bits |= bits >> 4;
+	bits |= bits >> 2;
+	bits |= bits >> 1;
+	return hweight64(bits & 0x0101010101010101ULL);
+}
+
+/* Of the bytes from @start to @end, which are sent, those that were changed. */
+static unsigned int stage_changed(const struct smcfs_stage *stage, const u8 *data, const u8 *twin,
+				  unsigned int start, unsigned int end)
+{
+	unsigned int changed = 0;
+
+	if (stage->all || !twin)	/* by write(2) */
+		return end - start;
+	while (start < end) {
+		if (!stage->forced && !(start % sizeof(u64)) && end - start >= sizeof(u64)) {
+			changed += stage_differing(*(const u64 *)(data + start),
+						   *(const u64 *)(twin + start));
+			start += sizeof(u64);
+			continue;
+		}
+		changed += data[start] != twin[start] ||
+			   (stage->forced && test_bit(start, stage->forced));
+		start++;
+	}
+	return changed;
+}
+
+void smcfs_stage_measure(const struct smcfs_stage *stage, struct page *twin, unsigned int valid,
+			 struct smcfs_stats *stats)
+{
+	unsigned int start, end, sent = 0, changed = 0;
+
+	for (start = 0; smcfs_stage_run(stage, &start, &end) && start < valid; start = end) {
+		end = min(end, valid);
+		sent += end - start;
+		changed += stage_changed(stage, folio_address(stage->data),
+					 twin ? page_address(twin) : NULL, start, end);
+	}
+	smcfs_stat_add(stats, SMCFS_STAT_SAMPLED_SENT_BYTES, sent);
+	smcfs_stat_add(stats, SMCFS_STAT_SAMPLED_CHANGED_BYTES, changed);
+}
+
 void __init smcfs_stage_setup(void)
 {
 #ifdef CONFIG_X86_64

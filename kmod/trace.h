@@ -12,6 +12,7 @@
 #if !defined(SMCFS_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define SMCFS_TRACE_H
 
+#include <linux/sched.h>
 #include <linux/tracepoint.h>
 #include <linux/types.h>
 
@@ -85,6 +86,35 @@ DEFINE_EVENT(smcfs_piece, smcfs_fetch,
 DEFINE_EVENT(smcfs_piece, smcfs_dirty,
 	TP_PROTO(u64 region_id, u64 pos, u64 bytes),
 	TP_ARGS(region_id, pos, bytes)
+);
+
+/*
+ * Somebody stores to a page through a mapping, in a fault that makes it writable (@mapped; @pos is
+ * the byte, @bytes 1), or has written by write(2). @first: the page's folio was clean. Stores to a
+ * page that is writable already are not seen.
+ */
+TRACE_EVENT(smcfs_store,
+	TP_PROTO(u64 region_id, u64 pos, u64 bytes, bool mapped, bool first),
+	TP_ARGS(region_id, pos, bytes, mapped, first),
+	TP_STRUCT__entry(
+		__field(u64, region_id)
+		__field(u64, pos)
+		__field(u64, bytes)
+		__field(int, tgid)
+		__field(bool, mapped)
+		__field(bool, first)
+	),
+	TP_fast_assign(
+		__entry->region_id = region_id;
+		__entry->pos = pos;
+		__entry->bytes = bytes;
+		__entry->tgid = current->tgid;
+		__entry->mapped = mapped;
+		__entry->first = first;
+	),
+	TP_printk("region %llu pos 0x%llx bytes %llu tgid %d mapped %d first %d",
+		  __entry->region_id, __entry->pos, __entry->bytes, __entry->tgid,
+		  __entry->mapped, __entry->first)
 );
 
 TRACE_EVENT(smcfs_fetch_done,

@@ -164,6 +164,8 @@ static void wb_done(struct smcfs_xfer *xfer, int err)
 	if (err) {
 		WRITE_ONCE(wb->failed, true);
 		smcfs_stat_add(&region->stats, SMCFS_STAT_ERRORS, 1);
+	} else {
+		smcfs_latency_add(region->latency, SMCFS_LATENCY_WRITE, xfer->latency_ns);
 	}
 	trace_smcfs_flush_done(region->id, wb->ticket, xfer->bytes, err);
 	if (wb->merge)

@@ -176,6 +176,9 @@ static void issue_merge(struct wb_issue *is, struct folio *folio, struct smcfs_f
 			smcfs_stage_free(stage);
 			continue;
 		}
+		if (smcfs_stage_sampled(is->region))
+			smcfs_stage_measure(stage, sf->pages[i].twin, valid - min(valid, offset),
+					    &is->region->stats);
 		if (offset < valid)
 			issue_staged(is, stage, folio_pos(folio) + offset,
 				     min_t(size_t, valid - offset, PAGE_SIZE));

@@ -322,9 +322,11 @@ void smcfs_xfer_complete(struct smcfs_xfer *xfer, int err)
 
 	if (xfer->mapped)
 		xfer_unmap(xfer, xfer->nr_segs);
-	if (xfer->posted_ns)
-		trace_smcfs_complete(session->params.id, xfer->op, xfer->bytes,
-				     ktime_get_ns() - xfer->posted_ns, xfer->status);
+	if (xfer->posted_ns) {
+		xfer->latency_ns = ktime_get_ns() - xfer->posted_ns;
+		trace_smcfs_complete(session->params.id, xfer->op, xfer->bytes, xfer->latency_ns,
+				     xfer->status);
+	}
 	if (err) {
 		smcfs_stat_add(st, SMCFS_STAT_ERRORS, xfer->nr_wrs);
 	} else if (!smcfs_xfer_op_writes(xfer->op)) {

@@ -32,7 +32,7 @@ std::array<nla_policy, SMCFS_A_MAX + 1> make_policy()
          {SMCFS_A_MODE, SMCFS_A_UID, SMCFS_A_GID, SMCFS_A_WRITERS, SMCFS_A_FLAGS, SMCFS_A_ERRNO,
           SMCFS_A_STATE, SMCFS_A_FLUSH_AFTER_MS, SMCFS_A_MERGE_UNIT, SMCFS_A_SYNC_MODE,
           SMCFS_A_PUSH_DELAY_US, SMCFS_A_MAX_STALE_US, SMCFS_A_OPENERS, SMCFS_A_WRITER_STATE,
-          SMCFS_A_OLDEST_MS, SMCFS_A_INFLIGHT, SMCFS_A_QUEUED})
+          SMCFS_A_OLDEST_MS, SMCFS_A_INFLIGHT, SMCFS_A_QUEUED, SMCFS_A_LATENCY})
         policy[attr].type = NLA_U32;
     for (int attr :
          {SMCFS_A_CTO, SMCFS_A_DAEMON_PRESENT, SMCFS_A_CTO_ORIGIN, SMCFS_A_FLUSH_AFTER_ORIGIN,
@@ -92,6 +92,10 @@ constexpr std::pair<int, const char*> kStatNames[] = {
     {SMCFS_STAT_DIRECT_BYTES, "direct_bytes"},
     {SMCFS_STAT_PUBLISHES, "publishes"},
     {SMCFS_STAT_ATOMICS, "atomics"},
+    {SMCFS_STAT_FETCH_FAULTS, "fetch_faults"},
+    {SMCFS_STAT_WRITE_FAULTS, "write_faults"},
+    {SMCFS_STAT_SAMPLED_SENT_BYTES, "sampled_sent_bytes"},
+    {SMCFS_STAT_SAMPLED_CHANGED_BYTES, "sampled_changed_bytes"},
 };
 
 Result<Stats> get_stats(const Attrs& attrs)
@@ -262,6 +266,22 @@ Result<std::vector<PageRun>> parse_pages(const nlmsghdr* msg)
         out = {run.first, run.pages, run.state};
     }
     return runs;
+}
+
+Result<LatencyInfo> parse_latency(const nlmsghdr* msg)
+{
+    Attrs attrs = SMC_TRY(parse_attrs(msg));
+    SMC_TRY(require(attrs, SMCFS_A_REGION_ID, "the region's id"));
+    SMC_TRY(require(attrs, SMCFS_A_LATENCY, "the kind of latency"));
+    const nlattr* attr = attrs[SMCFS_A_BUCKETS];
+    if (!attr || static_cast<size_t>(nla_len(attr)) != SMCFS_LATENCY_BUCKETS * sizeof(uint64_t))
+        return fail(EPROTO, "the kernel's latencies are missing, or have other buckets: module and "
+                            "tools are of different versions");
+    LatencyInfo info{get_u64(attrs, SMCFS_A_REGION_ID), get_u32(attrs, SMCFS_A_LATENCY),
+                     std::vector<uint64_t>(SMCFS_LATENCY_BUCKETS)};
+    // Attributes are aligned to 4 bytes only.
+    std::memcpy(info.buckets.data(), nla_data(attr), SMCFS_LATENCY_BUCKETS * sizeof(uint64_t));
+    return info;
 }
 
 Result<uint64_t> parse_discarded(const nlmsghdr* msg)

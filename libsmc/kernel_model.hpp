@@ -92,6 +92,14 @@ struct PageRun {
     uint32_t state = SMCFS_PAGE_STATE_UNSPEC;
 };
 
+// How long something took, of one region since it was bound: how often by bucket, of which there are
+// SMCFS_LATENCY_BUCKETS.
+struct LatencyInfo {
+    uint64_t region_id = 0;
+    uint32_t kind = SMCFS_LATENCY_UNSPEC;
+    std::vector<uint64_t> buckets;
+};
+
 struct KernelEvent {
     enum class Kind { session, region };
     Kind kind = Kind::session;
@@ -124,6 +132,7 @@ Result<SessionInfo> parse_session(const nlmsghdr* msg);
 Result<RegionInfo> parse_region(const nlmsghdr* msg);
 Result<KernelEvent> parse_event(const nlmsghdr* msg);
 Result<std::vector<PageRun>> parse_pages(const nlmsghdr* msg);
+Result<LatencyInfo> parse_latency(const nlmsghdr* msg);
 Result<uint64_t> parse_discarded(const nlmsghdr* msg);
 
 // Lower-case words, the same in text, JSON and documentation; "unknown" for what is out of range.

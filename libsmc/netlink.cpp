@@ -246,6 +246,11 @@ Result<std::vector<PageRun>> Kernel::pages(uint64_t id)
     return all;
 }
 
+Result<std::vector<LatencyInfo>> Kernel::latencies(uint64_t region_id)
+{
+    return dump(SMCFS_CMD_LATENCY_GET, parse_latency, region_id);
+}
+
 Result<void> Kernel::set(uint64_t id, const RegionSettings& settings)
 {
     Msg msg = SMC_TRY(message(SMCFS_CMD_REGION_SET, NLM_F_ACK));

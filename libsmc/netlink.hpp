@@ -33,6 +33,8 @@ public:
 
     // Those that are here, rising. CAP_NET_ADMIN.
     Result<std::vector<PageRun>> pages(uint64_t id);
+    // Of all regions; of one, if region_id is not 0.
+    Result<std::vector<LatencyInfo>> latencies(uint64_t region_id = 0);
     Result<void> set(uint64_t id, const RegionSettings& settings); // CAP_NET_ADMIN
     // How many changed bytes were thrown away; without force none are. CAP_NET_ADMIN.
     Result<uint64_t> detach(uint64_t id, bool force);

@@ -160,7 +160,9 @@ int run(const std::vector<std::string>& args, std::ostream& out, std::ostream& e
     add_peers(app, context);
     add_ps(app, context);
     add_stats(app, context);
+    add_top(app, context);
     add_inspect(app, context);
+    add_advise(app, context);
     add_events(app, context);
     add_doctor(app, context);
 

@@ -85,7 +85,9 @@ void add_params(CLI::App& app, Context& context);  // get, set
 void add_peers(CLI::App& app, Context& context);   // sessions, peers, ping
 void add_ps(CLI::App& app, Context& context);      // ps
 void add_stats(CLI::App& app, Context& context);   // stats
+void add_top(CLI::App& app, Context& context);     // top
 void add_inspect(CLI::App& app, Context& context); // inspect
+void add_advise(CLI::App& app, Context& context);  // advise
 void add_events(CLI::App& app, Context& context);  // events
 void add_doctor(CLI::App& app, Context& context);  // doctor
 

@@ -2,15 +2,14 @@
 // Copyright (c) 2026 The SMC authors
 //
 // stats: counters of attached regions, once or as rates.
-#include <cmath>
-#include <map>
 #include <memory>
 #include <thread>
 
 #include <CLI/CLI.hpp>
 
 #include "cli.hpp"
-#include "model.hpp"
+#include "counters.hpp"
+#include "top_view.hpp"
 
 namespace smc::ctl {
 namespace {
@@ -21,40 +20,6 @@ struct StatsArgs {
     double interval_s = 1;
     uint64_t count = 0; // 0: until interrupted
 };
-
-Result<std::vector<client::RegionInfo>> wanted(client::Kernel& kernel, const StatsArgs& args)
-{
-    if (args.region.node.empty())
-        return kernel.regions();
-    auto region = SMC_TRY(Context::attached(kernel, args.region));
-    return std::vector{std::move(region)};
-}
-
-Json row_of(const client::RegionInfo& region)
-{
-    return {{"region", region.id},
-            {"node", region.node},
-            {"name", region.name},
-            {"dirty_bytes", region.dirty_bytes},
-            {"writeback_bytes", region.writeback_bytes},
-            {"cached_bytes", region.cached_bytes},
-            {"inflight", region.inflight},
-            {"oldest_ms", region.oldest_ms},
-            {"stats", region.stats}};
-}
-
-// How much counters grew, per second. A region that was attached anew starts from 0.
-Json rates(const client::Stats& before, const client::Stats& now, double seconds)
-{
-    Json out = Json::object();
-    for (const auto& [name, value] : now) {
-        auto old = before.find(name);
-        uint64_t base = old != before.end() && old->second <= value ? old->second : 0;
-        out[name] =
-            static_cast<uint64_t>(std::llround(static_cast<double>(value - base) / seconds));
-    }
-    return out;
-}
 
 // The columns of both forms; prefix says where the counters are in a row.
 Columns columns(const std::string& prefix, const std::string& per)
@@ -92,6 +57,13 @@ void write_one(Output& out, const Json& row)
                      {"stats.dirtied_pages", "Pages dirtied"},
                      {"stats.barriers", "Barriers"},
                      {"stats.acquires", "Acquires"},
+                     {"stats.fetch_faults", "Faults that fetched"},
+                     {"stats.write_faults", "Faults to write"},
+                     {"amplification", "Bytes sent per byte changed"},
+                     {"latency.fetch", "Fetch p50/p99"},
+                     {"latency.write", "Write p50/p99"},
+                     {"latency.fault", "Fault p50/p99"},
+                     {"latency.barrier", "Barrier p50/p99"},
                      {"stats.errors", "Failed requests"},
                      {"stats.discarded_bytes", "Bytes discarded"}});
 }
@@ -99,16 +71,16 @@ void write_one(Output& out, const Json& row)
 Result<int> once(const Context& context, const StatsArgs& args)
 {
     auto kernel = SMC_TRY(client::Kernel::open());
-    auto regions = SMC_TRY(wanted(kernel, args));
+    const auto regions = SMC_TRY(sample_regions(kernel, args.region));
     Json rows = Json::array();
     for (const auto& region : regions)
-        rows.push_back(row_of(region));
+        rows.push_back(total_row(region));
     Output out = context.output();
     out.model({{"regions", rows}});
     if (args.region.node.empty())
         out.table(rows, columns("stats", ""));
     else
-        write_one(out, rows.at(0));
+        write_one(out, with_latency_texts(rows.at(0)));
     return 0;
 }
 
@@ -118,27 +90,17 @@ Result<int> watch(const Context& context, const StatsArgs& args)
     const auto interval =
         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(args.interval_s));
     auto kernel = SMC_TRY(client::Kernel::open());
-    std::map<uint64_t, client::Stats> before;
-    auto first = SMC_TRY(wanted(kernel, args));
-    for (const auto& region : first)
-        before[region.id] = region.stats;
+    auto first = SMC_TRY(sample_regions(kernel, args.region));
+    Interval intervals(std::move(first));
     auto taken = Clock::now();
     Output out = context.output();
     for (uint64_t round = 1; args.count == 0 || round <= args.count; round++) {
         std::this_thread::sleep_until(taken + interval);
-        auto regions = SMC_TRY(wanted(kernel, args));
+        auto regions = SMC_TRY(sample_regions(kernel, args.region));
         auto now = Clock::now();
         double seconds = std::chrono::duration<double>(now - taken).count();
         taken = now;
-        Json rows = Json::array();
-        std::map<uint64_t, client::Stats> after;
-        for (const auto& region : regions) {
-            Json row = row_of(region);
-            row["per_second"] = rates(before[region.id], region.stats, seconds);
-            rows.push_back(std::move(row));
-            after[region.id] = region.stats;
-        }
-        before = std::move(after);
+        const Json rows = intervals.rows(std::move(regions), seconds);
         out.model_line({{"interval_s", seconds}, {"regions", rows}});
         out.table(rows, columns("per_second", "/s"));
         context.out.flush();

@@ -80,6 +80,8 @@ std::string format(const Json& value, As as)
         return format_ms(number);
     case As::s:
         return format_ms(number > UINT64_MAX / 1000 ? UINT64_MAX : number * 1000);
+    case As::ns:
+        return format_ns(number);
     case As::octal:
         return as_octal(number);
     default:
@@ -111,6 +113,37 @@ std::string cell(const Json& row, const Column& column)
     return text.empty() ? "-" : text;
 }
 
+std::vector<std::string> table_lines(const Json& rows, const Columns& columns)
+{
+    std::vector<std::vector<std::string>> lines(1);
+    for (const Column& column : columns)
+        lines[0].push_back(column.title);
+    for (const Json& row : rows) {
+        auto& line = lines.emplace_back();
+        for (const Column& column : columns)
+            line.push_back(cell(row, column));
+    }
+    std::vector<size_t> widths(columns.size());
+    for (const auto& line : lines) {
+        for (size_t i = 0; i < line.size(); i++)
+            widths[i] = std::max(widths[i], width(line[i]));
+    }
+    std::vector<bool> right(columns.size());
+    for (size_t i = 0; i < columns.size(); i++)
+        right[i] = is_number(rows, columns[i]);
+    std::vector<std::string> out;
+    for (const auto& line : lines) {
+        std::string text;
+        for (size_t i = 0; i < line.size(); i++) {
+            std::string pad(widths[i] - width(line[i]), ' ');
+            text += (i ? "  " : "") + (right[i] ? pad + line[i] : line[i] + pad);
+        }
+        text.erase(text.find_last_not_of(' ') + 1);
+        out.push_back(std::move(text));
+    }
+    return out;
+}
+
 void Output::model(const Json& model)
 {
     if (json_)
@@ -131,31 +164,8 @@ void Output::table(const Json& rows, const Columns& columns)
         out_ << "(none)\n";
         return;
     }
-    std::vector<std::vector<std::string>> lines(1);
-    for (const Column& column : columns)
-        lines[0].push_back(column.title);
-    for (const Json& row : rows) {
-        auto& line = lines.emplace_back();
-        for (const Column& column : columns)
-            line.push_back(cell(row, column));
-    }
-    std::vector<size_t> widths(columns.size());
-    for (const auto& line : lines) {
-        for (size_t i = 0; i < line.size(); i++)
-            widths[i] = std::max(widths[i], width(line[i]));
-    }
-    std::vector<bool> right(columns.size());
-    for (size_t i = 0; i < columns.size(); i++)
-        right[i] = is_number(rows, columns[i]);
-    for (const auto& line : lines) {
-        std::string text;
-        for (size_t i = 0; i < line.size(); i++) {
-            std::string pad(widths[i] - width(line[i]), ' ');
-            text += (i ? "  " : "") + (right[i] ? pad + line[i] : line[i] + pad);
-        }
-        text.erase(text.find_last_not_of(' ') + 1);
-        out_ << text << '\n';
-    }
+    for (const auto& line : table_lines(rows, columns))
+        out_ << line << '\n';
 }
 
 void Output::record(const Json& object, const Columns& columns)

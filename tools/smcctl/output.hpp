@@ -21,6 +21,7 @@ enum class As {
     size,  // bytes: 64M
     ms,    // milliseconds: 2 min 5 s
     s,     // seconds: 2 min 5 s
+    ns,    // nanoseconds: 840ns, 1.2ms
     octal, // 0640
     list,  // array: its members joined by ','
 };
@@ -32,6 +33,9 @@ struct Column {
 };
 
 using Columns = std::vector<Column>;
+
+// An array of objects as lines: a header, then one line each; numbers to the right.
+std::vector<std::string> table_lines(const Json& rows, const Columns& columns);
 
 // One cell: "-" for what is absent, null or empty. Control characters come out as '?'.
 std::string cell(const Json& row, const Column& column);

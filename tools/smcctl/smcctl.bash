@@ -22,14 +22,20 @@ _smcctl()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} verb='' word
     local verbs='status export unexport regions attach detach flush acquire get set sessions peers
-        ping ps stats inspect events doctor'
+        ping ps stats top inspect advise events doctor'
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         [[ " ${verbs//$'\n'/ } " == *" $word "* ]] && verb=$word && break
     done
     COMPREPLY=()
     case $prev in
-    --file | --socket)
+    --file | --socket | --with)
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        return
+        ;;
+    --sort)
+        mapfile -t COMPREPLY < <(compgen -W 'traffic name fetch flush faults write_faults
+            amplification barriers fetch_latency write_latency fault_latency barrier_latency
+            dirty' -- "$cur")
         return
         ;;
     --writers)
@@ -48,8 +54,10 @@ _smcctl()
     get) words="cto flush_after_ms generation gid hot max_stale_us merge_unit mode permissions push_delay_us readonly size uid writers $(_smcctl_regions)" ;;
     set) words="cto=on cto=off flush_after_ms= hot=on hot=off max_stale_us= merge_unit= mode=lazy mode=push mode=eager push_delay_us= writers=merge writers=exclusive $(_smcctl_regions)" ;;
     ping) words="--seconds --no-rdma $(_smcctl_names peers node)" ;;
+    advise) words="--time --with $(_smcctl_regions)" ;;
     inspect) words=$(_smcctl_regions) ;;
     stats) words="--watch --interval --count $(_smcctl_regions)" ;;
+    top) words="--interval --count --sort $(_smcctl_regions)" ;;
     events) words='--follow --count --seconds' ;;
     esac
     [[ -n $verb ]] && words+=' --json --help'

@@ -140,6 +140,19 @@ std::string format_ms(uint64_t ms)
     return text.data();
 }
 
+std::string format_ns(uint64_t ns)
+{
+    constexpr std::array<const char*, 4> kUnits{"ns", "us", "ms", "s"};
+    auto value = static_cast<double>(ns);
+    size_t unit = 0;
+    for (; value >= 999.5 && unit + 1 < kUnits.size(); value /= 1000)
+        unit++;
+    std::array<char, 40> text{};
+    snprintf(text.data(), text.size(), unit > 0 && value < 9.95 ? "%.1f%s" : "%.0f%s", value,
+             kUnits[unit]);
+    return text.data();
+}
+
 std::string hex16(uint64_t value)
 {
     std::array<char, 17> text{};

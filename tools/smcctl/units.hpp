@@ -30,6 +30,9 @@ std::string format_size(uint64_t bytes);
 // "0 ms", "12 ms", "3.4 s", "2 min 5 s", "3 h 12 min", "4 d 2 h".
 std::string format_ms(uint64_t ms);
 
+// "840ns", "23us", "1.2ms", "2.3s": two digits below ten of a unit.
+std::string format_ns(uint64_t ns);
+
 // 16 lower-case hexadecimal digits, as docs/protocol.md writes identities.
 std::string hex16(uint64_t value);
 

@@ -85,6 +85,8 @@ struct smcfs_cm_private {
  * @SMCFS_CMD_REGION_GET: one message per region; with REGION_ID only that one.
  * @SMCFS_CMD_PAGES_GET: (needs CAP_NET_ADMIN) REGION_ID: runs of pages that are here, rising, in
  *	PAGES of any number of messages. Pages change while they are listed.
+ * @SMCFS_CMD_LATENCY_GET: one message per region and enum smcfs_latency: REGION_ID, LATENCY,
+ *	BUCKETS; with REGION_ID those of that region. Regions that were never bound have none.
  *
  * Upcalls, unicast to the daemon:
  * @SMCFS_CMD_UPCALL_BIND: NODE, NAME: answer with REGION_ATTACH or BIND_FAIL.
@@ -121,6 +123,7 @@ enum smcfs_cmd {
 	SMCFS_CMD_EVENT_SESSION,
 	SMCFS_CMD_EVENT_REGION,
 	SMCFS_CMD_PAGES_GET,
+	SMCFS_CMD_LATENCY_GET,
 	/* private: */
 	__SMCFS_CMD_MAX,
 };
@@ -183,6 +186,8 @@ enum smcfs_attr {
 	SMCFS_A_PAGES,			/* binary: array of struct smcfs_page_run */
 	SMCFS_A_HOT,			/* u8, 0 or 1: pages that are written often stay writable */
 	SMCFS_A_HOT_ORIGIN,		/* u8, enum smcfs_origin */
+	SMCFS_A_LATENCY,		/* u32, enum smcfs_latency */
+	SMCFS_A_BUCKETS,		/* binary: array of SMCFS_LATENCY_BUCKETS u64 */
 	__SMCFS_A_MAX,
 };
 #define SMCFS_A_MAX (__SMCFS_A_MAX - 1)
@@ -297,9 +302,38 @@ enum smcfs_stat {
 	SMCFS_STAT_DIRECT_BYTES,	/* by O_DIRECT, both ways */
 	SMCFS_STAT_PUBLISHES,		/* flags that were acknowledged */
 	SMCFS_STAT_ATOMICS,
+	SMCFS_STAT_FETCH_FAULTS,	/* page faults that found their page absent */
+	SMCFS_STAT_WRITE_FAULTS,	/* page faults that made a page writable */
+	/*
+	 * Of about one in 16 pages that a merge region sends: how many bytes the target gets, and
+	 * how many of these differ from what it was known to hold, or came by write(2).
+	 */
+	SMCFS_STAT_SAMPLED_SENT_BYTES,
+	SMCFS_STAT_SAMPLED_CHANGED_BYTES,
 	__SMCFS_STAT_MAX,
 };
 #define SMCFS_STAT_MAX (__SMCFS_STAT_MAX - 1)
+
+/* What is timed since the region was bound for the first time. */
+enum smcfs_latency {
+	SMCFS_LATENCY_UNSPEC,
+	SMCFS_LATENCY_FETCH,		/* transfers of fetches, from posting to completion */
+	SMCFS_LATENCY_WRITE,		/* transfers of write-back, the same */
+	SMCFS_LATENCY_FAULT,		/* faults of FETCH_FAULTS, until the page is there or not */
+	SMCFS_LATENCY_BARRIER,		/* fsync(2), msync(2), O_SYNC: the calls of BARRIERS */
+	__SMCFS_LATENCY_MAX,
+};
+#define SMCFS_LATENCY_MAX (__SMCFS_LATENCY_MAX - 1)
+
+/*
+ * Buckets of a histogram: the first is what took less than 2^SMCFS_LATENCY_SHIFT nanoseconds; then
+ * each power of two has SMCFS_LATENCY_STEPS of equal width; the last has no upper end. Transfers
+ * that failed are in none.
+ */
+#define SMCFS_LATENCY_SHIFT	8
+#define SMCFS_LATENCY_STEPS	4
+#define SMCFS_LATENCY_POWERS	28	/* the last bucket begins at 7/8 of 2^36 ns, a minute */
+#define SMCFS_LATENCY_BUCKETS	(1 + SMCFS_LATENCY_POWERS * SMCFS_LATENCY_STEPS)
 
 /*
  * ioctls on an open file of a region. Offsets are bytes from the region's beginning. All wait for

@@ -129,6 +129,37 @@ TEST_CASE("runs of pages are read wherever the attribute lies", "[kernel]")
     CHECK(parse_pages(torn.bytes(SMCFS_A_PAGES, raw.substr(1)).get()).error().code == EPROTO);
 }
 
+TEST_CASE("a histogram is read wherever the attribute lies", "[kernel]")
+{
+    std::vector<uint64_t> counts(SMCFS_LATENCY_BUCKETS);
+    counts.front() = 3;
+    counts.back() = 1ULL << 40;
+    const std::string raw(reinterpret_cast<const char*>(counts.data()),
+                          counts.size() * sizeof(uint64_t));
+    for (const bool shifted : {false, true}) {
+        Message msg(SMCFS_CMD_LATENCY_GET);
+        if (shifted)
+            msg.text(SMCFS_A_NAME, "");
+        const auto latency = parse_latency(msg.u64(SMCFS_A_REGION_ID, 7)
+                                               .u32(SMCFS_A_LATENCY, SMCFS_LATENCY_WRITE)
+                                               .bytes(SMCFS_A_BUCKETS, raw)
+                                               .get());
+        REQUIRE(latency);
+        CHECK(latency->region_id == 7);
+        CHECK(latency->kind == SMCFS_LATENCY_WRITE);
+        CHECK(latency->buckets == counts);
+    }
+    Message none(SMCFS_CMD_LATENCY_GET);
+    none.u64(SMCFS_A_REGION_ID, 7).u32(SMCFS_A_LATENCY, SMCFS_LATENCY_WRITE);
+    CHECK(parse_latency(none.get()).error().code == EPROTO);
+    // Of a module with other buckets: what they mean is not known.
+    CHECK(parse_latency(none.bytes(SMCFS_A_BUCKETS, raw.substr(8)).get()).error().code == EPROTO);
+    Message unnamed(SMCFS_CMD_LATENCY_GET);
+    CHECK(parse_latency(unnamed.u64(SMCFS_A_REGION_ID, 7).bytes(SMCFS_A_BUCKETS, raw).get())
+              .error()
+              .code == EPROTO);
+}
+
 TEST_CASE("attributes that a later module adds are passed over", "[kernel]")
 {
     Message msg(SMCFS_CMD_REGION_GET);

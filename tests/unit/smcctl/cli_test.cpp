@@ -92,6 +92,12 @@ TEST_CASE("usage errors exit with 2, name the argument, and ask nobody", "[cli]"
         {"ping", "a:b"},
         {"ping", "gpu3", "--seconds", "61"},
         {"stats", "--interval", "1"},
+        {"advise", "gpu3"},
+        {"advise", "--time", "0"},
+        {"top", "gpu3"},
+        {"top", "--interval", "0"},
+        {"top", "--count", "some"},
+        {"top", "--sort", "size"},
         {"status", "--timeout", "0"},
     };
     for (const auto& args : wrong) {

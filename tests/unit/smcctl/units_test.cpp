@@ -85,3 +85,18 @@ TEST_CASE("a size that was written is read as what it was, up to 1023 units", "[
         CHECK(parse_size(format_size(bytes)) == bytes);
     }
 }
+
+TEST_CASE("times below a second have the unit that suits them", "[units]")
+{
+    CHECK(format_ns(0) == "0ns");
+    CHECK(format_ns(840) == "840ns");
+    CHECK(format_ns(999) == "999ns");
+    CHECK(format_ns(1000) == "1.0us");
+    CHECK(format_ns(9949) == "9.9us");
+    CHECK(format_ns(9950) == "10us");
+    CHECK(format_ns(23400) == "23us");
+    CHECK(format_ns(999499) == "999us");
+    CHECK(format_ns(999500) == "1.0ms");
+    CHECK(format_ns(1200000) == "1.2ms");
+    CHECK(format_ns(uint64_t{60129542144}) == "60s");
+}

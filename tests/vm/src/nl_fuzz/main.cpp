@@ -158,7 +158,9 @@ private:
             Answer answer = socket.send(Bytes(buffer.data(), buffer.data() + got));
             std::int32_t ok = 1;
             for (const Received& message : answer.messages)
-                ok = ok && message.cmd >= SMCFS_CMD_INFO_GET && message.cmd <= SMCFS_CMD_REGION_GET;
+                ok = ok &&
+                     ((message.cmd >= SMCFS_CMD_INFO_GET && message.cmd <= SMCFS_CMD_REGION_GET) ||
+                      message.cmd == SMCFS_CMD_LATENCY_GET);
             if (::send(fd, &ok, sizeof(ok), 0) < 0)
                 _exit(0);
         }

@@ -149,7 +149,11 @@ Message some_request(const World& world, const std::vector<std::uint64_t>& regio
     case 17:
         return Message(SMCFS_CMD_INFO_GET);
     case 18: {
-        Message dump(SMCFS_CMD_PEER_GET + static_cast<int>(random.below(3)));
+        const int commands[] = {SMCFS_CMD_PEER_GET, SMCFS_CMD_SESSION_GET, SMCFS_CMD_REGION_GET,
+                                SMCFS_CMD_LATENCY_GET};
+        Message dump(pick(random, commands));
+        if (dump.cmd >= SMCFS_CMD_REGION_GET && random.one_in(2))
+            dump.u64(SMCFS_A_REGION_ID, some_region(regions, random));
         dump.flags = NLM_F_REQUEST | NLM_F_DUMP;
         return dump;
     }

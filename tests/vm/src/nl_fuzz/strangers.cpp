@@ -49,9 +49,13 @@ int ask_all(const World& world, Socket& socket)
     failed += expect("stranger, info", info, 0);
     failed += expect("version in info",
                      info.messages.size() == 1 && info.messages[0].text(SMCFS_A_VERSION));
-    for (int command : {SMCFS_CMD_PEER_GET, SMCFS_CMD_SESSION_GET, SMCFS_CMD_REGION_GET}) {
+    for (int command :
+         {SMCFS_CMD_PEER_GET, SMCFS_CMD_SESSION_GET, SMCFS_CMD_REGION_GET, SMCFS_CMD_LATENCY_GET}) {
         Answer dump = socket.dump(world.addressed(Message(command)));
         failed += expect("stranger, dump", dump.error == 0 && !dump.messages.empty());
+        if (command == SMCFS_CMD_LATENCY_GET)
+            failed += expect("all latencies of each region",
+                             dump.messages.size() % SMCFS_LATENCY_MAX == 0);
         for (const Received& message : dump.messages)
             failed += expect("no token in a dump", !message.number(SMCFS_A_TOKEN_READ) &&
                                                        !message.number(SMCFS_A_TOKEN_BULK) &&
