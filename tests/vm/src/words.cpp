@@ -23,6 +23,9 @@
 //   poll REGION OFFSET COUNT BOUND_MS          loads through the mapping see each value of `tick`, at
 //                                  most so long after the target's memory holds it
 //   tick FILE OFFSET COUNT MS      counts up there, again every MS, when `poll` has said 1 next to it
+//   same REGION                    a store of the value that is here is no change, smc_store, pwrite and
+//                                  smc_publish of it are sent; `reset` takes it back after each
+//   reset FILE                     until `same` is over
 //   peek FILE OFFSET VALUE         the file holds that
 //   poke FILE OFFSET VALUE         from now on it does
 //
@@ -474,6 +477,84 @@ int tick(const char* path, std::uint64_t offset, std::uint64_t count, std::uint6
     return kPassed;
 }
 
+// Who stores, and who takes back what was stored: words on pages of their own, of which one counts what
+// was stored, another what was taken back.
+constexpr std::uint64_t kSame = 0;
+constexpr std::uint64_t kStored = kPageBytes;
+constexpr std::uint64_t kTakenBack = 2 * kPageBytes;
+constexpr std::uint64_t kSameValue = 0x1122334455667788;
+
+int reset(const char* path)
+{
+    void* base = map_file(path, O_RDWR);
+    std::puts("watching");
+    std::fflush(stdout);
+    for (std::uint64_t done = 0; done != kEnd;) {
+        const std::uint64_t stored = word_at(base, kStored).load(std::memory_order_acquire);
+        if (stored != done) {
+            word_at(base, kSame).store(0);
+            word_at(base, kTakenBack).store(stored, std::memory_order_release);
+            done = stored;
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    return kPassed;
+}
+
+int same(const char* name)
+{
+    auto region = attach(name);
+    const std::string path =
+        std::string("/smc/") + region.status().node + "/" + region.status().name;
+    const Fd plain(open(path.c_str(), O_RDWR));
+    // Tells what the target's memory holds, and leaves the pages of this node alone.
+    const Fd beside(open(path.c_str(), O_RDONLY | O_DIRECT));
+    if (!plain || !beside)
+        die(path, errno);
+    Word& here = word_at(region.bytes().data(), kSame);
+    const auto there = [&] {
+        std::uint64_t value = 0;
+        if (pread(beside.get(), &value, sizeof value, kSame) != sizeof value)
+            die("pread", errno);
+        return value;
+    };
+    std::uint64_t round = 0;
+    const auto take_back = [&](std::uint64_t number) {
+        region.publish(0, 0, kStored, number);
+        region.wait(kTakenBack, {.until = SMC_WAIT_EQUAL, .value = number});
+        expect(there(), 0, "the word at the target, taken back");
+        expect(here.load(), kSameValue, "the word here, which nobody acquired");
+    };
+    const auto bytes = std::as_bytes(std::span(&kSameValue, 1));
+
+    here.store(kSameValue);
+    region.barrier();
+    expect(there(), kSameValue, "the word at the target after a store");
+    for (int times = 0; times < 3; times++) {
+        take_back(++round);
+        here.store(kSameValue);
+        region.barrier();
+        expect(there(), 0, "the word at the target after a store of the same value");
+        region.store(kSame, bytes);
+        region.barrier();
+        expect(there(), kSameValue, "the word at the target after smc_store of the same value");
+        take_back(++round);
+        if (pwrite(plain.get(), bytes.data(), bytes.size(), kSame) !=
+            static_cast<ssize_t>(bytes.size()))
+            die("pwrite", errno);
+        region.barrier();
+        expect(there(), kSameValue, "the word at the target after pwrite of the same value");
+        take_back(++round);
+        region.publish(0, 0, kSame, kSameValue);
+        expect(there(), kSameValue, "the word at the target after smc_publish of the same value");
+        // Stored to besides: the twin, and what write(2) left, are the page's as well.
+        word_at(region.bytes().data(), kSame + 8).store(round);
+        region.barrier();
+    }
+    take_back(kEnd);
+    return kPassed;
+}
+
 int peek(const char* path, std::uint64_t offset, std::uint64_t value)
 {
     expect(word_at(map_file(path, O_RDONLY), offset).load(), value, "the word");
@@ -519,6 +600,10 @@ int run(const std::vector<char*>& args)
         return poll(object, number(2), number(3), static_cast<double>(number(4)));
     if (verb == "tick" && args.size() == 5)
         return tick(object, number(2), number(3), number(4));
+    if (verb == "same")
+        return same(object);
+    if (verb == "reset")
+        return reset(object);
     if (verb == "peek" && args.size() == 4)
         return peek(object, number(2), number(3));
     if (verb == "poke" && args.size() == 4)
