@@ -20,10 +20,10 @@ CALL_MS=30000
 # Of each of the five writers: a store or a write(2) into one of its units, and a store to its watched
 # word, which is a unit of its own.
 WRITERS=5
-OPS_SHORT=6000 FLOATS=100000
-[ "$KERNEL" != debug ] || CALL_MS=60000 OPS_SHORT=600 FLOATS=10000
+OPS_SHORT=6000 FLOATS=1000000
+[ "$KERNEL" != debug ] || CALL_MS=60000 OPS_SHORT=600 FLOATS=100000
 OPS=${OPS:-$((SOAK ? 1000000 : OPS_SHORT))}
-[ "$SOAK" = 0 ] || FLOATS=10000000
+[ "$SOAK" = 0 ] || FLOATS=100000000
 
 # write_together UNIT: each node its part; the target's part is done on the memory itself.
 write_together() {

@@ -42,6 +42,7 @@ for run in 1 2 3 4 5; do
 	must 0 "model, addresses $run" "${model[@]}" --seed 2 --ops 1530
 done
 must 0 "model with O_DIRECT" "${model[@]}" --seed 4 --ops 3000 --direct
+must 0 "model, eager" "${model[@]}" --seed 6 --ops 2000 --eager
 for kind in store barrier clobber; do
 	must 1 "model finds a broken $kind" "${model[@]}" --seed 5 --ops 4000 --break "$kind"
 done
