@@ -17,12 +17,12 @@
 export REQUEST_TIMEOUT_MS=2000
 
 CALL_MS=30000
-# Of each of the five writers: a store or a write(2) into one of its units, and a store to its watched
-# word, which is a unit of its own.
+# An operation is a store or a write(2) into one of a writer's units, with a store to its watched word,
+# which is a unit of its own. In all, of five writers; in a soak of each.
 WRITERS=5
-OPS_SHORT=6000 FLOATS=1000000
-[ "$KERNEL" != debug ] || CALL_MS=60000 OPS_SHORT=600 FLOATS=100000
-OPS=${OPS:-$((SOAK ? 1000000 : OPS_SHORT))}
+OPS_SHORT=20000 FLOATS=1000000
+[ "$KERNEL" != debug ] || CALL_MS=60000 OPS_SHORT=3000 FLOATS=100000
+OPS=${OPS:-$((SOAK ? 1000000 : OPS_SHORT / WRITERS))}
 [ "$SOAK" = 0 ] || FLOATS=100000000
 
 # write_together UNIT: each node its part; the target's part is done on the memory itself.

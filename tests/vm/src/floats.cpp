@@ -164,7 +164,7 @@ int watch(const char* path)
             changes++;
             if (std::find(kValues.begin(), kValues.end(), seen) != kValues.end())
                 continue;
-            std::printf("offset %llu: 0x%08x\n", static_cast<unsigned long long>(i * 4), seen);
+            std::printf("offset %llu: 0x%08x\n", static_cast<unsigned long long>(i) * 4, seen);
             leave(kRefuted, "a float was seen half-written");
         }
         sched_yield();
