@@ -88,6 +88,9 @@ floats() { # floats [OPTION]
 must 0 "floats" floats
 must 1 "floats finds a store in halves" floats --break
 
+fresh plain 12289
+must 1 "bad-ioctls finds a file that knows none of them" "$bin/bad-ioctls" "$dir/plain"
+
 fresh stress 1M
 must 0 "stress" "$bin/stress" --region "$dir/stress" --target "file:$dir/stress" --seconds 3
 must 1 "stress finds a lost store" "$bin/stress" --region "$dir/stress" \
