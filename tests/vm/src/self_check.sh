@@ -88,6 +88,17 @@ floats() { # floats [OPTION]
 must 0 "floats" floats
 must 1 "floats finds a store in halves" floats --break
 
+# shellcheck disable=SC2317
+swept() { # swept [OPTION]
+	fresh sweep 2M
+	"$bin/sweep" "$dir/sweep" --passes 2 --rounds 2 --again 1M --chunk 512K "$@" || return 2
+	"$bin/sweep" "$dir/sweep" --passes 2 --rounds 2 --again 1M --chunk 512K --check
+}
+must 0 "sweep" swept
+must 2 "sweep finds a lost store" swept --break
+must 1 "sweep knows one file from another" \
+	"$bin/sweep" "$dir/sweep" --passes 2 --rounds 2 --chunk 512K --check
+
 fresh plain 12289
 must 1 "bad-ioctls finds a file that knows none of them" "$bin/bad-ioctls" "$dir/plain"
 
