@@ -150,6 +150,24 @@ counter() {
 # counter_is REGION NAME VALUE
 counter_is() { [ "$(counter "$1" "$2")" = "$3" ]; }
 
+# hot_pages_exist: on the client's kernel? As the product says there when it is asked for them. All nodes
+# come to it, in a case; afterwards /run/vm/hot says yes or no.
+hot_pages_exist() {
+	local answer hot=yes
+	on target export_file trial 64K
+	barrier exported
+	if [ "$NODE" = client ]; then
+		check smcctl attach target:trial
+		if ! answer=$(smcctl set target:trial hot=on 2>&1); then
+			[[ $answer == *"no hot pages on this kernel"* ]] || fail "hot=on: $answer"
+			hot=no
+		fi
+		put hot $hot
+	fi
+	get hot >/run/vm/hot
+	on target unexport trial
+}
+
 # region_is NAME STATE
 region_is() { [ "$(smcctl -j regions | tr -d ' \n' | grep -o '"attached":.*' | grep -o "\"name\":\"$1\"[^}]*" | grep -o '"state":"[a-z]*"' | head -n 1)" = "\"state\":\"$2\"" ]; }
 

@@ -7,7 +7,8 @@
 #     client: libsmc-check with libsmc.so  -- rxe --  target: memory in a file
 #
 # Claim: what libsmc promises holds on real regions: stores and smc_store are in the target's memory
-# after a barrier, changes there are seen after an acquire, errors are those of the manual.
+# after a barrier, changes there are seen after an acquire, errors are those of the manual; what it asks the
+# kernel for is refused when it is wrong, whoever asks.
 . "$SMC_ROOT/tests/vm/lib-product.sh"
 
 # As in <errno.h>.
@@ -22,6 +23,7 @@ start() {
 	product_start
 	on target export_file r $R_BYTES
 	on target export_file odd 1000001 --writers exclusive
+	on target export_file odd-merge 1000001
 	on target export_file fixed 64K --readonly
 	barrier exported
 }
@@ -61,6 +63,13 @@ limits_and_errors() {
 	barrier ended
 }
 
+# ioctls: arguments, files and addresses that are wrong.
+bad_calls() {
+	on client check bad-ioctls /smc/target/odd
+	on client check bad-ioctls /smc/target/odd-merge
+	barrier refused
+}
+
 revoked_regions_fail() {
 	local pid
 	if [ "$NODE" = client ]; then
@@ -90,6 +99,7 @@ sys.exit(0 if any(r["name"] == sys.argv[1] and r["state"] == "active" for r in r
 case_ "the product starts, and regions are there" start
 case_ "bytes go both ways, after barrier and acquire" goes_both_ways
 case_ "ranges, windows and errors are those of the manual" limits_and_errors
+case_ "wrong ioctls are refused, and change nothing" bad_calls
 case_ "a revoked region fails with words, not with a signal" revoked_regions_fail
 case_ "everything is put away, and the module unloads" product_stop
 pass

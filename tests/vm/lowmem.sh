@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 # shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
-# vm: mem=400 mtu=9000 kernels=6.1,6.12 timeout=1200
+# vm: mem=400 target_mem=1200 mtu=9000 kernels=6.1,6.12 timeout=1200
 #
-#     client (400 MB): a program holds half of the memory, another dirties a region
+#     client (400 MB): a program holds half of the memory, another dirties a region;
+#                      or one dirties a region that is larger than the memory
 #
-# Claim: with little memory write-back makes progress: nobody is killed, nothing stalls.
+# Claim: with little memory write-back makes progress: nobody is killed, nothing stalls, no byte is lost.
 . "$SMC_ROOT/tests/vm/lib-product.sh"
 
 DIRTY_MB=96
@@ -52,8 +53,38 @@ little_memory() {
 	on target unexport big
 }
 
+# more_than_memory HOT: every byte of a region that this node could not hold; what comes first is hot, if it
+# can be, and in the way of what follows.
+more_than_memory() {
+	local hot=$1 mb kills options=(--chunk 8M --seed "$SEED")
+	[ "$hot" = off ] || options+=(--rounds 4 --again 64M)
+	[ "$NODE" != client ] || put mb $(($(awk '/^MemTotal/ {print $2}' /proc/meminfo) / 1024 + 80))
+	mb=$(get mb)
+	on target export_file beyond "${mb}M"
+	barrier exported
+	if [ "$NODE" = client ]; then
+		kills=$(oom_kills)
+		check smcctl attach target:beyond
+		check smcctl set target:beyond "hot=$hot"
+		check sweep /smc/target/beyond "${options[@]}"
+		check_equal "tasks that were killed" "$(oom_kills)" "$kills"
+	fi
+	barrier swept
+	on target check sweep /dev/shm/beyond --check "${options[@]}"
+	on target unexport beyond
+}
+oom_kills() { awk '$1 == "oom_kill" { print $2 }' /proc/vmstat; }
+
 case_ "the product starts on both nodes" product_start
 case_ "a dirty set larger than free memory is written without a stall" little_memory off
 [ "$KERNEL" = 6.12 ] || case_ "the same, with hot pages" little_memory on
+case_ "the kernel says whether it has hot pages" hot_pages_exist
+HOT=$(</run/vm/hot)
+# The short form: with hot pages if there are any, most pages are not hot then either.
+if [ "$HOT" = no ] || [ "$SOAK" = 1 ]; then
+	case_ "more than all of the memory is dirtied, and not a byte lost" more_than_memory off
+fi
+[ "$HOT" = no ] || case_ "more than all of the memory is dirtied, some of it hot, and not a byte lost" \
+	more_than_memory on
 case_ "everything is put away, and the module unloads" product_stop
 pass

@@ -2,38 +2,75 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 # shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
-# vm: nodes=3 mtu=9000 kernels=6.1,6.12 timeout=1200
+# vm: nodes=5 mem=512 mtu=9000 kernels=6.1,6.12 timeout=1200
 #
-#     client: units 0, 3, 7 ... --\
-#                                  >-- rxe -- target: /dev/shm/m, units 2, 4, 5 ... by itself
-#     node3:  units 1, 6, 8 ... --/
+#     client: units 0, 5, 17 ... --\
+#     node3:  units 1, 6, 8 ...  ---\
+#     node4:  units 2, 12, 13 ... ---- rxe -- target: /dev/shm/m, units 4, 7, 9 ... by itself
+#     node5:  units 3, 10, 11 ... -/
 #
 # Claim: in a merge region several nodes and the accelerator write their own units of the same pages, and
-# none loses a byte to another; what was not changed is not sent; what write(2) wrote is, changed or
-# not; after a failed write the units are still owed.
+# none loses a byte to another; what was not changed is not sent; what write(2), smc_store or
+# smc_publish wrote is, changed or not; no float that is stored over another is seen half-written;
+# after a failed write the units are still owed.
 . "$SMC_ROOT/tests/vm/lib-product.sh"
 export REQUEST_TIMEOUT_MS=2000
 
 CALL_MS=30000
-OPS_SHORT=6000
-[ "$KERNEL" != debug ] || CALL_MS=60000 OPS_SHORT=600
-OPS=${OPS:-$((SOAK ? 1000000 : OPS_SHORT))}
+# An operation is a store or a write(2) into one of a writer's units, with a store to its watched word,
+# which is a unit of its own. In all, of five writers; in a soak of each.
+WRITERS=5
+OPS_SHORT=20000 FLOATS=1000000
+[ "$KERNEL" != debug ] || CALL_MS=60000 OPS_SHORT=3000 FLOATS=100000
+OPS=${OPS:-$((SOAK ? 1000000 : OPS_SHORT / WRITERS))}
+[ "$SOAK" = 0 ] || FLOATS=100000000
 
 # write_together UNIT: each node its part; the target's part is done on the memory itself.
 write_together() {
-	local unit=$1 options
-	options=(--parts 3 --ops "$OPS" --seed "$SEED" --unit "$unit")
+	local unit=$1 part sent options
+	options=(--parts "$WRITERS" --ops "$OPS" --seed "$SEED" --unit "$unit")
 	on target export_file m 256K --merge-unit "$unit"
 	barrier "exported $unit"
 	case $NODE in
-	client) check merge-writer /smc/target/m --part 0 "${options[@]}" ;;
-	node3) check merge-writer /smc/target/m --part 1 "${options[@]}" ;;
-	target) check merge-writer /dev/shm/m --part 2 --memory "${options[@]}" ;;
+	target) check merge-writer /dev/shm/m --part 4 --memory "${options[@]}" ;;
+	client) part=0 ;;
+	*) part=$((${NODE#node} - 2)) ;;
 	esac
+	if [ "$NODE" != target ]; then
+		check merge-writer /smc/target/m --part "$part" "${options[@]}"
+		# Two units changed by each operation, and no more than those.
+		sent=$(counter target:m flush_bytes)
+		echo "$sent bytes were sent"
+		check [ "$sent" -ge $((OPS)) ]
+		check [ "$sent" -le $((OPS * 2 * unit)) ]
+	fi
 	barrier "written $unit"
 	on target check merge-writer /dev/shm/m --check "${options[@]}"
 	on target unexport m
 	barrier "checked $unit"
+}
+
+# floats_are_whole OPTIONS...: of the export. All are looked at in the target's memory meanwhile.
+floats_are_whole() {
+	local pid
+	on target export_file f 64K "$@"
+	if [ "$NODE" = target ]; then
+		nice floats watch /dev/shm/f >/run/vm/watched &
+		pid=$!
+		eventually 30 grep -q watching /run/vm/watched
+	fi
+	barrier watching
+	if [ "$NODE" = client ]; then
+		check smcctl attach target:f
+		check smcctl set target:f flush_after_ms=1
+		check floats store /smc/target/f "$FLOATS"
+	fi
+	barrier stored
+	if [ "$NODE" = target ]; then
+		check wait "$pid"
+		cat /run/vm/watched
+	fi
+	on target unexport f
 }
 
 # sends BYTES PROBE CALL...: the calls, then a barrier; so many bytes go out.
@@ -127,6 +164,22 @@ same_value() {
 	barrier written
 	on target probe_script "open r /dev/shm/s" "pexpect 50000 4 1"
 	barrier seen
+}
+
+# The same within one program, and for all that libsmc has.
+same_value_of_libsmc() {
+	local pid
+	on target export_file w 64K
+	if [ "$NODE" = target ]; then
+		words reset /dev/shm/w >/run/vm/resets &
+		pid=$!
+		eventually 30 grep -q watching /run/vm/resets
+	fi
+	barrier watching
+	on client check words same target:w
+	barrier compared
+	[ "$NODE" != target ] || check wait "$pid"
+	on target unexport w
 }
 
 # Neighbours of a unit that was stored to belong to whoever wrote them, also when they do so
@@ -235,11 +288,15 @@ exclusive_stays_exclusive() {
 }
 
 case_ "the product starts on all nodes" product_start
-case_ "three writers of the same pages, units of 64 bytes" write_together 64
-case_ "three writers of the same pages, units of 4 bytes" write_together 4
-case_ "three writers of the same pages, units of 512 bytes" write_together 512
+case_ "five writers of the same pages, units of 64 bytes" write_together 64
+case_ "five writers of the same pages, units of 4 bytes" write_together 4
+case_ "five writers of the same pages, units of 512 bytes" write_together 512
+case_ "no float is seen half-written" floats_are_whole
+case_ "nor with units of one float" floats_are_whole --merge-unit 4
+case_ "nor where whole pages are sent" floats_are_whole --writers exclusive
 case_ "what was not changed is not sent" only_changes_are_sent
 case_ "a store of the same value is no change, write(2) of it is sent" same_value
+case_ "smc_store and smc_publish of the same value are sent" same_value_of_libsmc
 case_ "units that others write are kept" neighbours_are_kept
 case_ "after a failed write the units are owed" failed_write_is_owed
 case_ "the policy of a live region changes, or does not" policy_changes_live

@@ -15,7 +15,10 @@
 # As in <errno.h>.
 EREMOTEIO=121
 
-ROUNDS=100000 SECONDS_MAX=30
+# Threads that publish, each with a flag and data of its own.
+LANES=16
+# As many rounds as that, or as fit in the time.
+ROUNDS=100000 SECONDS_MAX=60
 [ "$KERNEL" != debug ] || SECONDS_MAX=120
 [ "$SOAK" = 0 ] || ROUNDS=1000000 SECONDS_MAX=86400
 
@@ -40,14 +43,14 @@ pages_follow() {
 data_before_flag() {
 	local pid
 	if [ "$NODE" = target ]; then
-		nice words watch "/dev/shm/$1" >/run/vm/watched &
+		nice words watch "/dev/shm/$1" "$LANES" >/run/vm/watched &
 		pid=$!
 		defer kill "$pid"
 		eventually 30 grep -q watching /run/vm/watched
 	fi
 	barrier watching
 	on client check smcctl set "target:$1" flush_after_ms=5
-	on client check words publish "target:$1" "$ROUNDS" "$SECONDS_MAX"
+	on client check words publish "target:$1" "$ROUNDS" "$SECONDS_MAX" "$LANES"
 	barrier published
 	if [ "$NODE" = target ]; then
 		check wait "$pid"

@@ -28,6 +28,7 @@ class Shape:
     nodes: int = 2
     cpus: int = 1
     mem: int = 1024  # MB
+    target_mem: int = 0  # MB of the target; 0: as the others
     nics: int = 1
     mtu: int = 1500
 
@@ -97,10 +98,14 @@ class Guest:
             words.append("pci=noacpi")
         return " ".join(words + [f"smc.{key}={value}" for key, value in own.items()])
 
+    def _mem(self) -> int:
+        shape = self._shape
+        return shape.target_mem or shape.mem if self.name == "target" else shape.mem
+
     def _arguments(self, interactive: bool) -> list[str]:
         boot, shape = self._boot, self._shape
         args = ["qemu-system-x86_64", "-name", self.name, "-nodefaults", "-no-reboot",
-                "-display", "none", "-smp", str(shape.cpus), "-m", str(shape.mem),
+                "-display", "none", "-smp", str(shape.cpus), "-m", str(self._mem()),
                 "-rtc", "base=utc"]
         if kvm_is_usable():
             args += ["-accel", "kvm", "-cpu", "host"]

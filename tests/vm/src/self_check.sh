@@ -42,6 +42,7 @@ for run in 1 2 3 4 5; do
 	must 0 "model, addresses $run" "${model[@]}" --seed 2 --ops 1530
 done
 must 0 "model with O_DIRECT" "${model[@]}" --seed 4 --ops 3000 --direct
+must 0 "model, eager" "${model[@]}" --seed 6 --ops 2000 --eager
 for kind in store barrier clobber; do
 	must 1 "model finds a broken $kind" "${model[@]}" --seed 5 --ops 4000 --break "$kind"
 done
@@ -55,18 +56,51 @@ must 0 "barrier-race" "$bin/barrier-race" --region "$dir/race" --target "file:$d
 must 1 "barrier-race finds a lost store" "$bin/barrier-race" --region "$dir/race" \
 	--target "file:$dir/race" --barriers 50 --break
 
-# Three writers of one file at a time, of which one may lose a store. Called by must.
+# Five writers of one file at a time, of which one may lose a store. Called by must.
 # shellcheck disable=SC2317
 writers() { # writers [OPTION]
+	local part
 	fresh merge 256K
-	"$bin/merge-writer" "$dir/merge" --parts 3 --part 0 --ops 3000 &
-	"$bin/merge-writer" "$dir/merge" --parts 3 --part 1 --ops 3000 &
-	"$bin/merge-writer" "$dir/merge" --parts 3 --part 2 --ops 3000 --memory "$@"
+	for part in 0 1 2 3; do
+		"$bin/merge-writer" "$dir/merge" --parts 5 --part "$part" --ops 3000 &
+	done
+	"$bin/merge-writer" "$dir/merge" --parts 5 --part 4 --ops 3000 --memory "$@"
 	wait
-	"$bin/merge-writer" "$dir/merge" --parts 3 --ops 3000 --check
+	"$bin/merge-writer" "$dir/merge" --parts 5 --ops 3000 --check
 }
 must 0 "merge-writer" writers
 must 1 "merge-writer finds a lost store" writers --break
+
+# A file that is stored to, and who looks at it meanwhile. Called by must.
+# shellcheck disable=SC2317
+floats() { # floats [OPTION]
+	local pid status
+	fresh floats 64K
+	"$bin/floats" watch "$dir/floats" >"$dir/watched" &
+	pid=$!
+	until grep -q watching "$dir/watched"; do
+		kill -0 "$pid" || return 2
+	done
+	"$bin/floats" store "$dir/floats" 200000 "$@"
+	wait "$pid" && status=0 || status=$?
+	return "$status"
+}
+must 0 "floats" floats
+must 1 "floats finds a store in halves" floats --break
+
+# shellcheck disable=SC2317
+swept() { # swept [OPTION]
+	fresh sweep 2M
+	"$bin/sweep" "$dir/sweep" --passes 2 --rounds 2 --again 1M --chunk 512K "$@" || return 2
+	"$bin/sweep" "$dir/sweep" --passes 2 --rounds 2 --again 1M --chunk 512K --check
+}
+must 0 "sweep" swept
+must 2 "sweep finds a lost store" swept --break
+must 1 "sweep knows one file from another" \
+	"$bin/sweep" "$dir/sweep" --passes 2 --rounds 2 --chunk 512K --check
+
+fresh plain 12289
+must 1 "bad-ioctls finds a file that knows none of them" "$bin/bad-ioctls" "$dir/plain"
 
 fresh stress 1M
 must 0 "stress" "$bin/stress" --region "$dir/stress" --target "file:$dir/stress" --seconds 3

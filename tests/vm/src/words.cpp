@@ -3,16 +3,16 @@
 //
 // words: flags, atomics and waits of libsmc, and who watches them in the target's memory.
 //
-// The page of the flag, then one page for each cell:
+// One lane after the other, each of which is the page of a flag, then one page for each cell:
 //
 //     0        flag    u64, rises; kEnd is the last
 //     64       noise   u64, stored to through the mapping: its page is written back all the while
-//     4096...  cells   u64[kCells], each on a page of its own, at an offset of its own
+//     4096...  cells   u64[kCells] or fewer, each on a page of its own, at an offset of its own
 //
-//   watch FILE                     until the flag is kEnd: it never falls, no cell is behind it
+//   watch FILE [LANES]             until the flags are kEnd: none ever falls, no cell is behind its flag
 //   order FILE ROUNDS [--break]    on a plain file: cells, then the flag; broken: the flag first
-//   publish REGION ROUNDS SECONDS  the same by smc_publish, whatever ends first; with other threads
-//                                  that store noise and flush
+//   publish REGION ROUNDS SECONDS [LANES]      the same by smc_publish, whatever ends first, a thread for each
+//                                  lane; with another that stores noise and flushes
 //   follow REGION                  pages of this node follow flags and atomics, and do not become dirty
 //   flag REGION OFFSET VALUE [ERRNO]           one smc_publish of a flag alone
 //   add REGION OFFSET ADDEND COUNT [ERRNO]     smc_fetch_add, COUNT times
@@ -23,6 +23,9 @@
 //   poll REGION OFFSET COUNT BOUND_MS          loads through the mapping see each value of `tick`, at
 //                                  most so long after the target's memory holds it
 //   tick FILE OFFSET COUNT MS      counts up there, again every MS, when `poll` has said 1 next to it
+//   same REGION                    a store of the value that is here is no change, smc_store, pwrite and
+//                                  smc_publish of it are sent; `reset` takes it back after each
+//   reset FILE                     until `same` is over
 //   peek FILE OFFSET VALUE         the file holds that
 //   poke FILE OFFSET VALUE         from now on it does
 //
@@ -37,6 +40,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <thread>
@@ -57,7 +61,7 @@ constexpr std::uint64_t kNoise = 64;
 constexpr std::uint64_t kEnd = 1ULL << 62;
 constexpr std::uint64_t kFlagsMin = 10; // that a watcher has to see, of at least kRoundsMin
 constexpr std::uint64_t kRoundsMin = 100;
-constexpr std::uint64_t kBytes = (1 + kCells) * kPageBytes;
+constexpr std::uint64_t kLaneBytes = (1 + kCells) * kPageBytes;
 // Of guests on a machine with other work, the first contact of two nodes takes a while.
 constexpr std::uint32_t kAttachMs = 60000;
 constexpr double kPollMs = 60000; // for a change that the target has, far above any bound
@@ -70,18 +74,24 @@ constexpr std::uint64_t cell_offset(std::uint64_t i)
     return (1 + i) * kPageBytes + i * 640;
 }
 
+// All of them in the first lane. One or two in others, whose rounds cost less.
+constexpr std::uint64_t cells_of(std::uint64_t lane)
+{
+    return lane == 0 ? kCells : 1 + lane % 2;
+}
+
 Word& word_at(void* base, std::uint64_t offset)
 {
     return *reinterpret_cast<Word*>(static_cast<std::uint8_t*>(base) + offset);
 }
 
-void* map_file(const char* path, int flags)
+void* map_file(const char* path, int flags, std::uint64_t bytes = kLaneBytes)
 {
     const Fd fd(open(path, flags));
     if (!fd)
         die(path, errno);
     const int prot = flags == O_RDONLY ? PROT_READ : PROT_READ | PROT_WRITE;
-    void* base = mmap(nullptr, kBytes, prot, MAP_SHARED, fd.get(), 0);
+    void* base = mmap(nullptr, bytes, prot, MAP_SHARED, fd.get(), 0);
     if (base == MAP_FAILED)
         die("mmap", errno);
     return base;
@@ -107,40 +117,71 @@ void expect_error(std::error_code ec, int wanted)
                             ") instead of " + std::to_string(wanted));
 }
 
-int watch(const char* path)
-{
-    void* base = map_file(path, O_RDONLY);
-    std::puts("watching");
-    std::fflush(stdout);
-    std::uint64_t last = 0;
-    std::uint64_t looks = 0;
-    std::uint64_t flags = 0;
-    for (; last != kEnd; looks++) {
-        const std::uint64_t flag = word_at(base, kFlag).load(std::memory_order_acquire);
-        if (flag < last)
-            leave(kRefuted,
-                  "the flag fell from " + std::to_string(last) + " to " + std::to_string(flag));
-        flags += flag != last;
-        last = flag;
-        for (std::uint64_t i = 0; i < kCells; i++) {
-            const auto cell = word_at(base, cell_offset(i)).load(std::memory_order_acquire);
+// One lane, as it is in the target's memory.
+class Watched {
+public:
+    Watched(void* base, std::uint64_t lane) : base_(base), lane_(lane) {}
+    void look()
+    {
+        const std::uint64_t flag = word(kFlag);
+        if (flag < last_)
+            leave(kRefuted, name() + "the flag fell from " + std::to_string(last_) + " to " +
+                                std::to_string(flag));
+        flags_ += flag != last_;
+        last_ = flag;
+        for (std::uint64_t i = 0; i < cells_of(lane_); i++) {
+            const std::uint64_t cell = word(cell_offset(i));
             if (cell < flag)
-                leave(kRefuted, "flag " + std::to_string(flag) + " is here, but cell " +
+                leave(kRefuted, name() + "flag " + std::to_string(flag) + " is here, but cell " +
                                     std::to_string(i) + " is at " + std::to_string(cell));
         }
+    }
+    bool over() const { return last_ == kEnd; }
+    std::uint64_t flags() const { return flags_; }
+
+private:
+    std::uint64_t word(std::uint64_t offset) const
+    {
+        return word_at(base_, lane_ * kLaneBytes + offset).load(std::memory_order_acquire);
+    }
+    std::string name() const { return "lane " + std::to_string(lane_) + ": "; }
+
+    void* base_;
+    std::uint64_t lane_;
+    std::uint64_t last_ = 0;
+    std::uint64_t flags_ = 0;
+};
+
+int watch(const char* path, std::uint64_t lanes)
+{
+    void* base = map_file(path, O_RDONLY, lanes * kLaneBytes);
+    std::vector<Watched> watched;
+    for (std::uint64_t lane = 0; lane < lanes; lane++)
+        watched.emplace_back(base, lane);
+    std::puts("watching");
+    std::fflush(stdout);
+    std::uint64_t looks = 0;
+    const auto over = [](const Watched& lane) { return lane.over(); };
+    for (; !std::all_of(watched.begin(), watched.end(), over); looks++) {
+        for (Watched& lane : watched)
+            lane.look();
         sched_yield();
+    }
+    std::uint64_t flags = 0;
+    for (const Watched& lane : watched) {
+        flags += lane.flags();
+        if (lane.flags() < kFlagsMin)
+            leave(kRefuted, "too few flags were seen to prove anything");
     }
     std::printf("watched: %llu looks, %llu flags\n", static_cast<unsigned long long>(looks),
                 static_cast<unsigned long long>(flags));
-    if (flags < kFlagsMin)
-        leave(kRefuted, "too few flags were seen to prove anything");
     return kPassed;
 }
 
-void set_cells(void* base, std::uint64_t value)
+void set_cells(void* base, std::uint64_t lane, std::uint64_t value)
 {
-    for (std::uint64_t i = 0; i < kCells; i++)
-        word_at(base, cell_offset(i)).store(value, std::memory_order_release);
+    for (std::uint64_t i = 0; i < cells_of(lane); i++)
+        word_at(base, lane * kLaneBytes + cell_offset(i)).store(value, std::memory_order_release);
 }
 
 int order(const char* path, std::uint64_t rounds, bool broken)
@@ -152,7 +193,7 @@ int order(const char* path, std::uint64_t rounds, bool broken)
             word_at(base, kFlag).store(value, std::memory_order_release);
             sched_yield();
         }
-        set_cells(base, value);
+        set_cells(base, 0, value);
         if (!broken)
             word_at(base, kFlag).store(value, std::memory_order_release);
         sched_yield();
@@ -160,40 +201,60 @@ int order(const char* path, std::uint64_t rounds, bool broken)
     return kPassed;
 }
 
-// Write-back of the flag's page, and of the cells, that nobody asked publish for.
-void disturb(smc::Region& region, const std::atomic<bool>& stop)
+// Write-back of the flags' pages, and of the cells, that nobody asked publish for.
+void disturb(smc::Region& region, std::uint64_t lanes, const std::atomic<bool>& stop)
 {
     void* base = region.bytes().data();
     Random random(7);
     for (std::uint64_t n = 1; !stop; n++) {
-        word_at(base, kNoise).store(n, std::memory_order_relaxed);
+        const std::uint64_t lane = random.below(lanes) * kLaneBytes;
+        word_at(base, lane + kNoise).store(n, std::memory_order_relaxed);
         if (random.one_in(2))
             region.barrier();
         else
-            region.barrier(random.below(1 + kCells) * kPageBytes, kPageBytes);
+            region.barrier(lane + random.below(1 + kCells) * kPageBytes, kPageBytes);
         std::this_thread::sleep_for(std::chrono::microseconds(random.below(3000)));
     }
 }
 
-int publish(const char* name, std::uint64_t rounds, std::uint64_t seconds)
+// Until `more` says that it is enough. Returns how many rounds there were.
+std::uint64_t publish_lane(smc::Region& region, std::uint64_t lane,
+                           const std::function<bool()>& more)
+{
+    void* base = region.bytes().data();
+    const std::uint64_t start = lane * kLaneBytes;
+    const auto once = [&](std::uint64_t value) {
+        set_cells(base, lane, value);
+        region.publish(start + kPageBytes, cells_of(lane) * kPageBytes, start + kFlag, value);
+    };
+    std::uint64_t round = 0;
+    while (more())
+        once(++round);
+    once(kEnd);
+    return round;
+}
+
+int publish(const char* name, std::uint64_t rounds, std::uint64_t seconds, std::uint64_t lanes)
 {
     auto region = attach(name);
-    void* base = region.bytes().data();
     std::atomic<bool> stop{false};
-    std::thread noise([&] { disturb(region, stop); });
+    std::thread noise([&] { disturb(region, lanes, stop); });
     const auto start = std::chrono::steady_clock::now();
-    std::uint64_t round = 0;
-    while (round < rounds && seconds_since(start) < static_cast<double>(seconds)) {
-        set_cells(base, ++round);
-        region.publish(kPageBytes, kCells * kPageBytes, kFlag, round);
-    }
-    set_cells(base, kEnd);
-    region.publish(kPageBytes, kCells * kPageBytes, kFlag, kEnd);
+    std::atomic<std::uint64_t> begun{0};
+    std::atomic<std::uint64_t> done{0};
+    const auto more = [&] {
+        return seconds_since(start) < static_cast<double>(seconds) && begun++ < rounds;
+    };
+    std::vector<std::thread> publishers;
+    for (std::uint64_t lane = 0; lane < lanes; lane++)
+        publishers.emplace_back([&, lane] { done += publish_lane(region, lane, more); });
+    for (std::thread& publisher : publishers)
+        publisher.join();
     stop = true;
     noise.join();
-    std::printf("published: %llu rounds in %.1f s\n", static_cast<unsigned long long>(round),
+    std::printf("published: %llu rounds in %.1f s\n", static_cast<unsigned long long>(done),
                 seconds_since(start));
-    if (round < std::min(rounds, kRoundsMin))
+    if (done < std::min(rounds, kRoundsMin))
         leave(kRefuted, "too few rounds to prove anything");
     return kPassed;
 }
@@ -474,6 +535,84 @@ int tick(const char* path, std::uint64_t offset, std::uint64_t count, std::uint6
     return kPassed;
 }
 
+// Who stores, and who takes back what was stored: words on pages of their own, of which one counts what
+// was stored, another what was taken back.
+constexpr std::uint64_t kSame = 0;
+constexpr std::uint64_t kStored = kPageBytes;
+constexpr std::uint64_t kTakenBack = 2 * kPageBytes;
+constexpr std::uint64_t kSameValue = 0x1122334455667788;
+
+int reset(const char* path)
+{
+    void* base = map_file(path, O_RDWR);
+    std::puts("watching");
+    std::fflush(stdout);
+    for (std::uint64_t done = 0; done != kEnd;) {
+        const std::uint64_t stored = word_at(base, kStored).load(std::memory_order_acquire);
+        if (stored != done) {
+            word_at(base, kSame).store(0);
+            word_at(base, kTakenBack).store(stored, std::memory_order_release);
+            done = stored;
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    return kPassed;
+}
+
+int same(const char* name)
+{
+    auto region = attach(name);
+    const std::string path =
+        std::string("/smc/") + region.status().node + "/" + region.status().name;
+    const Fd plain(open(path.c_str(), O_RDWR));
+    // Tells what the target's memory holds, and leaves the pages of this node alone.
+    const Fd beside(open(path.c_str(), O_RDONLY | O_DIRECT));
+    if (!plain || !beside)
+        die(path, errno);
+    Word& here = word_at(region.bytes().data(), kSame);
+    const auto there = [&] {
+        std::uint64_t value = 0;
+        if (pread(beside.get(), &value, sizeof value, kSame) != sizeof value)
+            die("pread", errno);
+        return value;
+    };
+    std::uint64_t round = 0;
+    const auto take_back = [&](std::uint64_t number) {
+        region.publish(0, 0, kStored, number);
+        region.wait(kTakenBack, {.until = SMC_WAIT_EQUAL, .value = number});
+        expect(there(), 0, "the word at the target, taken back");
+        expect(here.load(), kSameValue, "the word here, which nobody acquired");
+    };
+    const auto bytes = std::as_bytes(std::span(&kSameValue, 1));
+
+    here.store(kSameValue);
+    region.barrier();
+    expect(there(), kSameValue, "the word at the target after a store");
+    for (int times = 0; times < 3; times++) {
+        take_back(++round);
+        here.store(kSameValue);
+        region.barrier();
+        expect(there(), 0, "the word at the target after a store of the same value");
+        region.store(kSame, bytes);
+        region.barrier();
+        expect(there(), kSameValue, "the word at the target after smc_store of the same value");
+        take_back(++round);
+        if (pwrite(plain.get(), bytes.data(), bytes.size(), kSame) !=
+            static_cast<ssize_t>(bytes.size()))
+            die("pwrite", errno);
+        region.barrier();
+        expect(there(), kSameValue, "the word at the target after pwrite of the same value");
+        take_back(++round);
+        region.publish(0, 0, kSame, kSameValue);
+        expect(there(), kSameValue, "the word at the target after smc_publish of the same value");
+        // Stored to besides: the twin, and what write(2) left, are the page's as well.
+        word_at(region.bytes().data(), kSame + 8).store(round);
+        region.barrier();
+    }
+    take_back(kEnd);
+    return kPassed;
+}
+
 int peek(const char* path, std::uint64_t offset, std::uint64_t value)
 {
     expect(word_at(map_file(path, O_RDONLY), offset).load(), value, "the word");
@@ -495,11 +634,11 @@ int run(const std::vector<char*>& args)
     const std::string verb = args.size() > 1 ? args[0] : "";
     const char* object = args.size() > 1 ? args[1] : "";
     if (verb == "watch")
-        return watch(object);
+        return watch(object, number(2, 1));
     if (verb == "order" && args.size() >= 3)
         return order(object, number(2), args.size() > 3);
-    if (verb == "publish" && args.size() == 4)
-        return publish(object, number(2), number(3));
+    if (verb == "publish" && args.size() >= 4)
+        return publish(object, number(2), number(3), number(4, 1));
     if (verb == "follow")
         return follow(object);
     if (verb == "flag" && args.size() >= 4)
@@ -519,6 +658,10 @@ int run(const std::vector<char*>& args)
         return poll(object, number(2), number(3), static_cast<double>(number(4)));
     if (verb == "tick" && args.size() == 5)
         return tick(object, number(2), number(3), number(4));
+    if (verb == "same")
+        return same(object);
+    if (verb == "reset")
+        return reset(object);
     if (verb == "peek" && args.size() == 4)
         return peek(object, number(2), number(3));
     if (verb == "poke" && args.size() == 4)

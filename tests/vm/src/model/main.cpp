@@ -26,6 +26,8 @@ constexpr const char* kUsage =
     "  --scratch FILE      another file or block device, for O_DIRECT from and to the mapping\n"
     "  --direct            use O_DIRECT on the region too\n"
     "  --system            also compact memory and drop caches of the whole machine\n"
+    "  --eager             what pwrite has written is on the target when it returns\n"
+    "  --join FILE         cgroup.procs of a memory cgroup, for all but the model's own memory\n"
     "  --break KIND        put in a fault: store, barrier or clobber; the run must fail\n"
     "  --verbose           print every command\n";
 
@@ -52,6 +54,8 @@ Options parse_options(int argc, char** argv)
         kScratch,
         kDirect,
         kSystem,
+        kEager,
+        kJoin,
         kBreak,
         kVerbose
     };
@@ -65,6 +69,8 @@ Options parse_options(int argc, char** argv)
         {"scratch", required_argument, nullptr, kScratch},
         {"direct", no_argument, nullptr, kDirect},
         {"system", no_argument, nullptr, kSystem},
+        {"eager", no_argument, nullptr, kEager},
+        {"join", required_argument, nullptr, kJoin},
         {"break", required_argument, nullptr, kBreak},
         {"verbose", no_argument, nullptr, kVerbose},
         {nullptr, 0, nullptr, 0},
@@ -100,6 +106,12 @@ Options parse_options(int argc, char** argv)
             break;
         case kSystem:
             options.abilities.system = true;
+            break;
+        case kEager:
+            options.eager = true;
+            break;
+        case kJoin:
+            options.cgroup_procs = optarg;
             break;
         case kBreak:
             options.sabotage = parse_sabotage(optarg);

@@ -24,6 +24,9 @@ constexpr std::uint64_t kProgressEvery = 5000;   // commands
 constexpr std::size_t kHistoryMax = 1 << 16;
 constexpr std::size_t kReportMax = 24;
 constexpr std::uint64_t kScratchBytesMax = 16 << 20;
+// Of one question to the target and one read of the whole region: what the model needs by itself is no more
+// in a large region than in a small one.
+constexpr std::uint64_t kPieceBytesMax = 256 << 10;
 
 std::uint64_t size_of(const std::string& path)
 {
@@ -89,6 +92,11 @@ Runner::Runner(const Options& options) : options_(options)
     shadow_ = std::make_unique<Shadow>(size, scratch);
     plan_ = std::make_unique<Plan>(options_.seed, options_.abilities, size, scratch);
     read_initial_content();
+    history_.resize(kHistoryMax);
+    history_.clear();
+    if (!options_.cgroup_procs.empty())
+        if (std::string wrong = write_knob(options_.cgroup_procs.c_str(), "0"); !wrong.empty())
+            die(wrong);
     companion_ = std::make_unique<Companion>(*shadow_, options_.paths);
     companion_->start(nullptr);
     agent_ = std::make_unique<Agent>(*shadow_, options_.paths);
@@ -225,19 +233,35 @@ void Runner::update_model(const Command& c)
 std::string Runner::compare_target(const std::vector<Range>& ranges)
 {
     std::vector<Piece> pieces;
-    pieces.reserve(ranges.size());
-    for (Range range : ranges)
-        pieces.push_back({range.offset, range.length});
-    auto begin = std::chrono::steady_clock::now();
-    std::vector<std::vector<std::uint8_t>> all = target_->read_all(pieces);
-    target_seconds_ += seconds_since(begin);
-    for (std::size_t i = 0; i < ranges.size(); i++) {
-        compared_bytes_ += ranges[i].length;
-        std::string wrong = shadow_->check_remote(all[i].data(), ranges[i]);
-        if (!wrong.empty())
-            return wrong;
+    std::uint64_t length = 0;
+    const auto compare_pieces = [&]() -> std::string {
+        auto begin = std::chrono::steady_clock::now();
+        std::vector<std::vector<std::uint8_t>> all = target_->read_all(pieces);
+        target_seconds_ += seconds_since(begin);
+        for (std::size_t i = 0; i < pieces.size(); i++) {
+            compared_bytes_ += pieces[i].length;
+            std::string wrong =
+                shadow_->check_remote(all[i].data(), {pieces[i].offset, pieces[i].length});
+            if (!wrong.empty())
+                return wrong;
+        }
+        pieces.clear();
+        length = 0;
+        return {};
+    };
+    for (Range range : ranges) {
+        for (std::uint64_t at = range.offset; at < range.end();) {
+            std::uint64_t part = std::min(range.end() - at, kPieceBytesMax - length);
+            pieces.push_back({at, part});
+            at += part;
+            length += part;
+            if (length < kPieceBytesMax)
+                continue;
+            if (std::string wrong = compare_pieces(); !wrong.empty())
+                return wrong;
+        }
     }
-    return {};
+    return compare_pieces();
 }
 
 std::string Runner::compare_barrier(const Command& c)
@@ -304,6 +328,12 @@ std::string Runner::step(const Command& c, bool& done)
         wrong = compare_target({c.range});
         return wrong.empty() ? "" : "on the target after an O_DIRECT write: " + wrong;
     }
+    if (options_.eager && (c.op == Op::kPwrite || c.op == Op::kSelfCopy)) {
+        // Of the pages that it wrote to other bytes may still be owed.
+        shadow_->acknowledged(c.range);
+        wrong = compare_target({c.range});
+        return wrong.empty() ? "" : "on the target after an eager write: " + wrong;
+    }
     return {};
 }
 
@@ -325,8 +355,10 @@ std::string Runner::finish()
     shadow_->acquired(last.range);
     for (Op op : {Op::kPread, Op::kLoad}) {
         last.op = op;
-        if (wrong.empty())
+        for (std::uint64_t at = 0; at < shadow_->size() && wrong.empty(); at += kPieceBytesMax) {
+            last.range = {at, std::min(shadow_->size() - at, kPieceBytesMax)};
             wrong = execute(last);
+        }
     }
     return wrong.empty() ? "" : "at the end: " + wrong;
 }
