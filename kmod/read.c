@@ -140,14 +140,14 @@ static bool readahead_refuse(struct readahead_control *rac, struct folio *folio)
 }
 
 /**
- * smcfs_fault() - ->fault: of a mapping with MADV_HUGEPAGE the core would read ahead by folios that
+ * smcfs_filemap_fault() - of a mapping with MADV_HUGEPAGE the core would read ahead by folios that
  * readahead_refuse() does not let in
  * @vmf: of a page that may be absent.
  *
  * Context: process, under mmap_lock; what is posted here is waited for by the core, without.
  * Return: as filemap_fault().
  */
-vm_fault_t smcfs_fault(struct vm_fault *vmf)
+vm_fault_t smcfs_filemap_fault(struct vm_fault *vmf)
 {
 	struct file *file = vmf->vma->vm_file;
 	struct address_space *mapping = file->f_mapping;
@@ -170,7 +170,7 @@ static bool readahead_refuse(struct readahead_control *rac, struct folio *folio)
 	return false;
 }
 
-vm_fault_t smcfs_fault(struct vm_fault *vmf)
+vm_fault_t smcfs_filemap_fault(struct vm_fault *vmf)
 {
 	return filemap_fault(vmf);
 }

@@ -659,7 +659,7 @@ static inline bool smcfs_region_merges(const struct smcfs_region *region)
 
 int smcfs_read_folio(struct file *file, struct folio *folio);
 void smcfs_readahead(struct readahead_control *rac);
-vm_fault_t smcfs_fault(struct vm_fault *vmf);
+vm_fault_t smcfs_filemap_fault(struct vm_fault *vmf);
 int smcfs_fetch_folio_sync(struct inode *inode, struct folio *folio);
 
 vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf);
