@@ -133,8 +133,8 @@ bool smcfs_folio_set_dirty(struct address_space *mapping, struct folio *folio)
 
 /**
  * smcfs_folio_held() - may somebody write to this folio through a reference?
- * @folio: locked, no page-table entry can become writable; the caller holds one reference, and
- *	->private another.
+ * @folio: locked, no page-table entry can become writable, but of hot pages, whose bits stay; the
+ *	caller holds one reference, and ->private another.
  *
  * O_DIRECT reads, ptrace and the like fault a page in for writing, keep a reference instead of a
  * page-table entry, and mark the *folio* dirty later, without a word about which page. No new such
@@ -169,7 +169,7 @@ bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
 	/* Who wants to split it; its entries are writable. */
 	if (smcfs_folio_hot(folio) && folio_mapped(folio))
 		return false;
-	if (sf && sf->merge && smcfs_folio_held(folio) &&
+	if (sf && (sf->merge || sf->nr_pages > 1) && smcfs_folio_held(folio) &&
 	    (smcfs_folio_hot(folio) || !bitmap_empty(sf->dirty, sf->nr_pages)))
 		return false;
 	smcfs_twin_free(folio_detach_private(folio));

@@ -24,7 +24,8 @@
  *
  * Locked before harvested also keeps entries of pages that are being migrated out of a harvest: on
  * x86 with shadow stacks (6.6) the kernel's walk takes them for dirty ones, since it does not ask
- * whether they are present.
+ * whether they are present. The bit that it then clears in the entry of a poisoned page, or in a
+ * marker, belongs to no field of those.
  *
  * The kernel's harvest ends at the first mapping that can never write (private, or of a file that
  * is open for reading only), whatever comes behind it. While there are any nothing becomes hot, and
@@ -33,7 +34,7 @@
  * All who mark dirty, but for a harvest, know folios, not pages. In merge regions the twin tells
  * what of a large folio was stored to. In exclusive regions all of its hot pages are sent, so a
  * page of those cools when two flushes, one after the other, found no store to it: what can be sent
- * without a store is what was stored to just before. They are hot only where most of a folio is.
+ * without a store is what was stored to just before. They become hot only where most of a folio is.
  *
  * Contexts: process; the end of a region anywhere but in hard interrupts.
  * Locking: folio locks, several at a time in the order of their index; smcfs_folio.lock inside.
@@ -201,16 +202,18 @@ static void hot_warm(struct smcfs_region *region, struct folio *folio)
 						  folio->index / SMCFS_HOT_WINDOW);
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	unsigned int at = folio->index % SMCFS_HOT_WINDOW, i;
-	u8 epoch = atomic_read(&region->hot_epoch);
 	unsigned long flags;
+	u8 passed;
 
-	if (!window)
+	/* Mapped nowhere: it is about to be dropped. */
+	if (!window || !folio_mapped(folio))
 		return;
-	if ((u8)(epoch - window->epoch[at]) > 1 || !hot_is_most(sf->dirty, sf->nr_pages))
+	passed = READ_ONCE(window->flushes) - window->epoch[at];
+	if (passed > 1 || !hot_is_most(sf->dirty, sf->nr_pages))
 		window->count[at] = 0;
-	else if (window->count[at] < SMCFS_HOT_AFTER)
+	else if (passed && window->count[at] < SMCFS_HOT_AFTER)
 		window->count[at]++;
-	window->epoch[at] = epoch;
+	window->epoch[at] += passed;
 	if (window->count[at] < SMCFS_HOT_AFTER || atomic_read(&region->nr_hot) >= SMCFS_HOT_MAX)
 		return;
 	spin_lock_irqsave(&sf->lock, flags);
@@ -233,11 +236,13 @@ bool smcfs_hot_stays(struct smcfs_region *region, struct folio *folio)
 
 	if (!smcfs_hot_allowed(region))
 		return false;
-	if (!hot_is_shared(region, folio))
-		return smcfs_folio_hot(folio);
-	if (!smcfs_folio_hot(folio))
-		hot_warm(region, folio);
-	return hot_is_most(sf->hot, sf->nr_pages);
+	if (hot_is_shared(region, folio)) {
+		if (!smcfs_folio_hot(folio))
+			hot_warm(region, folio);
+		return hot_is_most(sf->hot, sf->nr_pages);
+	}
+	return smcfs_folio_hot(folio) && (atomic_read(&region->nr_hot) < SMCFS_HOT_MAX ||
+					  bitmap_subset(sf->dirty, sf->hot, sf->nr_pages));
 }
 
 /**
@@ -261,13 +266,24 @@ void smcfs_hot_keep(struct smcfs_region *region, struct folio *folio)
 	if (!smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, stored))
 		unmap_mapping_pages(folio->mapping, folio->index, sf->nr_pages, false);
 	spin_lock_irqsave(&sf->lock, flags);
-	bitmap_and(stored, stored, sf->hot, sf->nr_pages);
-	bitmap_or(sf->dirty, sf->dirty, stored, sf->nr_pages);
 	bitmap_or(sf->hot, sf->hot, sf->dirty, sf->nr_pages);
+	/* And all that is hot dirty: another flush may have taken bits before the flag was set. */
+	bitmap_copy(sf->dirty, sf->hot, sf->nr_pages);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	/* It exists: a page of the folio was hot, and no folio goes over its end. */
 	for_each_set_bit(i, sf->hot, sf->nr_pages)
 		hot_set(region, window, folio->index % SMCFS_HOT_WINDOW + i);
+}
+
+/* A flush of pages @index to @end begins. */
+void smcfs_hot_count_flush(struct smcfs_region *region, pgoff_t index, pgoff_t end)
+{
+	struct smcfs_hot_window *window;
+	unsigned long at;
+
+	xa_for_each_range(&region->hot_windows, at, window, index / SMCFS_HOT_WINDOW,
+			  end / SMCFS_HOT_WINDOW)
+		WRITE_ONCE(window->flushes, window->flushes + 1);	/* more or less */
 }
 
 /* The first window with hot pages at or after *@index, up to @end; *@index moves to its start. */
@@ -372,49 +388,57 @@ void smcfs_hot_protected(struct smcfs_region *region, struct folio *folio)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);
+	unsigned long flags;
 
-	if (!smcfs_folio_hot(folio) || hot_held(sf, folio))
+	if (!smcfs_folio_hot(folio))
 		return;
+	spin_lock_irqsave(&sf->lock, flags);
 	bitmap_copy(hot, sf->hot, sf->nr_pages);
+	/* As in smcfs_hot_keep(). */
+	if (sf->merge || bitmap_empty(sf->dirty, sf->nr_pages))
+		bitmap_or(sf->dirty, sf->dirty, hot, sf->nr_pages);
+	spin_unlock_irqrestore(&sf->lock, flags);
+	if (hot_held(sf, folio))
+		return;
 	/* The window exists: a page of the folio is hot. */
 	hot_clear_pages(region, hot_window(region, folio->index), folio, hot);
 }
 
 /*
- * A page was not in the page cache. It may have come meanwhile, and be hot by this very bit: pairs
- * with the barrier of test_and_set_bit() in hot_set(), which comes after.
+ * Pages from @first to before @end were not in the page cache. If one still is not it cannot come,
+ * and be hot by its bit, while the tree is locked.
  */
-static void hot_clear_absent(struct address_space *mapping, struct smcfs_hot_window *window,
-			     unsigned int at)
-{
-	struct smcfs_region *region = smcfs_i(mapping->host)->region;
-	struct folio *folio;
-
-	hot_clear(region, window, at);
-	smp_mb__after_atomic();	/* pairs with that of test_and_set_bit() */
-	folio = __filemap_get_folio(mapping, window->start + at, 0, 0);
-	if (IS_ERR(folio))
-		return;
-	hot_set(region, window, at);
-	folio_put(folio);
-}
-
-/* Pages from @first to before @end were not in the page cache. */
 void smcfs_hot_absent(struct address_space *mapping, struct smcfs_hot_window *window,
 		      pgoff_t first, pgoff_t end)
 {
-	for (; first < end; first++)
-		hot_clear_absent(mapping, window, first - window->start);
+	struct smcfs_region *region = smcfs_i(mapping->host)->region;
+	XA_STATE(xas, &mapping->i_pages, first);
+	void *entry;
+
+	xas_lock_irq(&xas);
+	for (; first < end; first++) {
+		if (!test_bit(first - window->start, window->hot))
+			continue;
+		xas_set(&xas, first);
+		entry = xas_load(&xas);
+		if (!entry || xa_is_value(entry))
+			hot_clear(region, window, first - window->start);
+	}
+	xas_unlock_irq(&xas);
 }
 
-/* Has @folio, which is locked, the page at @at of a window, and hot pages? */
+/* Has @folio, which is locked and has the page at @at of a window, hot pages? */
 bool smcfs_hot_check(struct smcfs_region *region, struct smcfs_hot_window *window,
 		     struct folio *folio, unsigned int at)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned int i, base = folio->index - window->start;
 
-	if (!sf || !test_bit(window->start + at - folio->index, sf->hot))
-		hot_clear(region, window, at);
+	if (sf && test_bit(at - base, sf->hot))
+		return true;
+	for (i = 0; i < folio_nr_pages(folio); i++)
+		if (!sf || !test_bit(i, sf->hot))
+			hot_clear(region, window, base + i);
 	return smcfs_folio_hot(folio);
 }
 
@@ -460,16 +484,24 @@ static void hot_rest_large(struct smcfs_region *region, struct smcfs_hot_window 
 	unsigned int first, last;
 
 	bitmap_zero(idle, SMCFS_FOLIO_PAGES_MAX);
-	for_each_set_bit(i, sf->hot, sf->nr_pages)
-		if (!test_bit(i, sf->dirty) && ++window->count[at + i] >= SMCFS_HOT_IDLE_LARGE)
+	for_each_set_bit(i, sf->hot, sf->nr_pages) {
+		if (test_bit(i, sf->dirty))
+			continue;
+		if (window->count[at + i] < SMCFS_HOT_IDLE_LARGE)
+			window->count[at + i]++;
+		if (window->count[at + i] >= SMCFS_HOT_IDLE_LARGE)
 			__set_bit(i, idle);
-	if (bitmap_empty(idle, sf->nr_pages) || hot_held(sf, folio))
+	}
+	if (bitmap_empty(idle, sf->nr_pages))
 		return;
 	for (first = find_first_bit(idle, sf->nr_pages); first < sf->nr_pages;
 	     first = find_next_bit(idle, sf->nr_pages, last)) {
 		last = find_next_zero_bit(idle, sf->nr_pages, first);
 		unmap_mapping_pages(folio->mapping, folio->index + first, last - first, false);
 	}
+	/* Not before they are unmapped: until then anybody can get hold of a page that is writable. */
+	if (hot_held(sf, folio))
+		return;
 	hot_clear_pages(region, window, folio, idle);
 }
 

@@ -151,6 +151,7 @@ vm_fault_t smcfs_filemap_fault(struct vm_fault *vmf)
 {
 	struct file *file = vmf->vma->vm_file;
 	struct address_space *mapping = file->f_mapping;
+	vm_fault_t major = 0;
 	struct folio *folio;
 
 	if (vmf->vma->vm_flags & VM_HUGEPAGE) {
@@ -160,9 +161,10 @@ vm_fault_t smcfs_filemap_fault(struct vm_fault *vmf)
 		} else if (vmf->pgoff < DIV_ROUND_UP(i_size_read(mapping->host), PAGE_SIZE)) {
 			readahead_bound(&file->f_ra);
 			page_cache_sync_readahead(mapping, &file->f_ra, file, vmf->pgoff, 1);
+			major = VM_FAULT_MAJOR;
 		}
 	}
-	return filemap_fault(vmf);
+	return filemap_fault(vmf) | major;
 }
 #else
 static bool readahead_refuse(struct readahead_control *rac, struct folio *folio)

@@ -419,7 +419,6 @@ struct smcfs_region {
 	atomic_t		nr_readers;	/* mappings that a harvest does not go past */
 	atomic_t		reader_opens;	/* such mappings that there ever were */
 	bool			hot_used;	/* READ_ONCE; one was hot, ever */
-	atomic_t		hot_epoch;	/* counts flushes; its low bits matter */
 	atomic_t		hot_flushing;	/* flushes that may know of stores nobody else does */
 
 	struct smcfs_stats	stats;
@@ -550,7 +549,8 @@ struct smcfs_hot_window {
 	pgoff_t	start;				/* [const] a multiple of SMCFS_HOT_WINDOW */
 	DECLARE_BITMAP(hot, SMCFS_HOT_WINDOW);	/* atomic: hot, or were before they were dropped */
 	u8	count[SMCFS_HOT_WINDOW];	/* faults; of hot pages: flushes without a store */
-	u8	epoch[SMCFS_HOT_WINDOW];	/* of a large folio: when it was last sent (hot_warm()) */
+	u8	epoch[SMCFS_HOT_WINDOW];	/* of a large folio: ->flushes when it was last sent */
+	u8	flushes;			/* that covered some of it; wraps */
 };
 
 /* Does this kernel have what it takes? */
@@ -566,6 +566,7 @@ void smcfs_hot_reader_close(struct smcfs_region *region);
 int smcfs_sync_fs(struct super_block *sb, int wait);
 /* Of hot.c for wb_issue.c. */
 struct smcfs_hot_window *smcfs_hot_next(struct smcfs_region *region, pgoff_t *index, pgoff_t end);
+void smcfs_hot_count_flush(struct smcfs_region *region, pgoff_t index, pgoff_t end);
 bool smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t first, pgoff_t nr,
 		       unsigned long *stored);
 void smcfs_hot_absent(struct address_space *mapping, struct smcfs_hot_window *window,

@@ -381,30 +381,23 @@ static bool issue_hot_lock(struct wb_issue *is, struct smcfs_hot_window *window,
 	return false;
 }
 
-/* A folio that was harvested; unlocked here. @cool: it is no longer to be hot. */
-static void issue_hot_folio(struct wb_issue *is, struct smcfs_hot_window *window,
-			    struct folio *folio, const unsigned long *stored, bool cool)
+/* A folio that was harvested and has dirty pages by that. @cool: it is no longer to be hot. */
+static void issue_hot_folio(struct wb_issue *is, struct folio *folio, bool cool)
 {
-	struct address_space *mapping = is->inode->i_mapping;
-	bool owed = smcfs_hot_take(window, folio, stored);
-
-	if (!cool)
-		smcfs_hot_rest(is->region, window, folio);
 	/* What flies already is sent by what follows, which waits for it. */
-	if (owed && !cool && !IS_ERR(is->grant) && !smcfs_folio_flying(folio))
-		owed = issue_folio(is, folio);
-	if (owed)
-		smcfs_folio_set_dirty(mapping, folio);
-	if (cool)
-		smcfs_hot_cool(is->region, window, folio);
-	folio_unlock(folio);
+	if (cool || IS_ERR(is->grant) || smcfs_folio_flying(folio) || issue_folio(is, folio))
+		smcfs_folio_set_dirty(is->inode->i_mapping, folio);
 }
 
-/* Folios of one window that adjoin, with hot pages, locked: what was stored to is sent, or dirty. */
+/*
+ * Folios of one window that adjoin, with hot pages, locked: what was stored to is sent, or dirty.
+ * Unlocked here; those that nobody stored to before anything is waited for.
+ */
 static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
 			  struct folio **folios, unsigned int nr)
 {
 	DECLARE_BITMAP(stored, SMCFS_HOT_WINDOW);
+	DECLARE_BITMAP(owed, SMCFS_HOT_WINDOW);	/* of folios, of which there are fewer than pages */
 	pgoff_t first, end;
 	unsigned int i;
 	bool cool;
@@ -414,11 +407,26 @@ static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
 	first = folios[0]->index;
 	end = folio_next_index(folios[nr - 1]);
 	bitmap_zero(stored, SMCFS_HOT_WINDOW);
+	bitmap_zero(owed, SMCFS_HOT_WINDOW);
 	cool = !smcfs_hot_harvest(is->inode->i_mapping, window->start, first, end - first,
 				  stored) ||
 	       !smcfs_hot_allowed(is->region);
-	for (i = 0; i < nr; i++)
-		issue_hot_folio(is, window, folios[i], stored, cool);
+	for (i = 0; i < nr; i++) {
+		if (smcfs_hot_take(window, folios[i], stored))
+			__set_bit(i, owed);
+		if (!cool)
+			smcfs_hot_rest(is->region, window, folios[i]);
+		if (!cool && !test_bit(i, owed))
+			folio_unlock(folios[i]);
+	}
+	for (i = 0; i < nr; i++) {
+		if (test_bit(i, owed))
+			issue_hot_folio(is, folios[i], cool);
+		if (cool)
+			smcfs_hot_cool(is->region, window, folios[i]);
+		if (cool || test_bit(i, owed))
+			folio_unlock(folios[i]);
+	}
 }
 
 /* Pages from @at on, all hot as far as is known, were found to be in @batch. Return: where to go on. */
@@ -449,8 +457,8 @@ static unsigned int issue_hot_batch(struct wb_issue *is, struct smcfs_hot_window
 	return next - window->start;
 }
 
-/* Pages @at to @to of a window. */
-static void issue_window(struct wb_issue *is, struct smcfs_hot_window *window, unsigned int at,
+/* Pages @at to @to of a window. Return: 0 or -EINTR. */
+static int issue_window(struct wb_issue *is, struct smcfs_hot_window *window, unsigned int at,
 			 unsigned int to)
 {
 	struct address_space *mapping = is->inode->i_mapping;
@@ -464,12 +472,16 @@ static void issue_window(struct wb_issue *is, struct smcfs_hot_window *window, u
 		if (filemap_get_folios(mapping, &next, window->start + last, &batch)) {
 			at = issue_hot_batch(is, window, at, &batch);
 			folio_batch_release(&batch);
+			if (fatal_signal_pending(current))
+				return -EINTR;
+			cond_resched();
 		} else {
 			smcfs_hot_absent(mapping, window, window->start + at,
 					 window->start + last + 1);
 			at = last + 1;
 		}
 	}
+	return 0;
 }
 
 /**
@@ -492,7 +504,7 @@ int smcfs_hot_flush(struct inode *inode, loff_t start, loff_t end)
 	struct smcfs_hot_window *window;
 	int err = 0;
 
-	atomic_inc(&region->hot_epoch);
+	smcfs_hot_count_flush(region, index, last);
 	/* Pairs with WRITE_ONCE() of hot_set(). */
 	if (!READ_ONCE(region->hot_used))
 		return 0;
@@ -500,12 +512,9 @@ int smcfs_hot_flush(struct inode *inode, loff_t start, loff_t end)
 	is.grant = smcfs_region_grant(region);
 	atomic_inc(&region->hot_flushing);
 	while (!err && (window = smcfs_hot_next(region, &index, last))) {
-		issue_window(&is, window, index - window->start,
-			     min(last - window->start, (pgoff_t)SMCFS_HOT_WINDOW - 1));
+		err = issue_window(&is, window, index - window->start,
+				   min(last - window->start, (pgoff_t)SMCFS_HOT_WINDOW - 1));
 		index = window->start + SMCFS_HOT_WINDOW;
-		cond_resched();
-		if (fatal_signal_pending(current))
-			err = -EINTR;
 	}
 	issue_submit(&is);
 	/* What was harvested has its ticket, or is dirty; pairs with smcfs_inode_clean(). */

@@ -106,6 +106,36 @@ neighbours_are_kept() {
 		"pexpect 12288 8192 7" "pexpect 20480 1 9" "pexpect 24576 4096 7" "pexpect 65536 4096 7"
 }
 
+# Whatever readahead is asked for, folios are of a size that their pages are known in.
+large_windows() {
+	local advice
+	on target export_file w 9000001
+	barrier exported
+	on target probe_script "open rw /dev/shm/w" "pwrite 0 9000001 3"
+	barrier filled
+	for advice in hugepage sequential; do
+		if [ "$NODE" = client ]; then
+			probe_open a
+			p a "open rw /smc/target/w"
+			p a "map rw shared 0 0"
+			p a "acquire 0 0"
+			# A kernel may know that the file has no such folios.
+			p a "$advice" || echo "$advice: refused"
+			p a "expect 0 9000001 3"
+			p a "acquire 0 0"
+			p a "store 4194304 1 4" # the first touch of what could be one huge page
+			p a "store 8999999 1 4"
+			p a fsync
+		fi
+		barrier "$advice stored"
+		on target probe_script "open rw /dev/shm/w" "pexpect 4194303 1 3" "pexpect 4194304 1 4" \
+			"pexpect 4194305 1000000 3" "pexpect 8999999 1 4" "pwrite 0 9000001 3"
+		on client probe_close a
+		barrier "$advice done"
+	done
+	on target unexport w
+}
+
 private_stays_here() {
 	on client probe_script "open rw /smc/target/r" "pwrite 0 16384 1" "fsync" \
 		"map rw private 0 0" "store 0 8192 99" "expect 0 8192 99" "expect 8192 8192 1" \
@@ -220,6 +250,7 @@ case_ "stores through a mapping are on the target after msync, and nothing else 
 case_ "a region's whole content goes both ways" whole_content_arrives
 case_ "what the target changes is seen after acquire and after open" changes_are_seen
 case_ "pages of a large folio that were not written keep what the target wrote" neighbours_are_kept
+case_ "advice for huge pages and sequential reading changes no byte" large_windows
 case_ "stores to a private mapping stay here" private_stays_here
 case_ "a region has one size, and ends where it ends" sizes_and_ends
 case_ "a read-only region refuses writable shared mappings" readonly_regions

@@ -77,7 +77,7 @@ oom_kills() { awk '$1 == "oom_kill" { print $2 }' /proc/vmstat; }
 
 case_ "the product starts on both nodes" product_start
 case_ "a dirty set larger than free memory is written without a stall" little_memory off
-[ "$KERNEL" = 6.12 ] || case_ "the same, with hot pages" little_memory on
+case_ "the same, with hot pages" little_memory on
 case_ "the kernel says whether it has hot pages" hot_pages_exist
 HOT=$(</run/vm/hot)
 # The short form: with hot pages if there are any, most pages are not hot then either.

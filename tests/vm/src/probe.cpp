@@ -328,6 +328,10 @@ const std::map<std::string, Call> kCalls = {
     {"unmap", [](Arguments&) { return result(munmap(slot().base, slot().length)); }},
     {"random", // no readahead, so no large folios either
      [](Arguments&) { return result(madvise(slot().base, slot().length, MADV_RANDOM)); }},
+    {"hugepage", // as large folios as there are
+     [](Arguments&) { return result(madvise(slot().base, slot().length, MADV_HUGEPAGE)); }},
+    {"sequential", // a wider window of readahead
+     [](Arguments&) { return posix_fadvise(slot().fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL); }},
     {"mprotect",
      [](Arguments& a) {
          int prot = protection(a.text());
