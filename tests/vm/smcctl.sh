@@ -328,7 +328,9 @@ assert 1 * 4096 <= row["stats"]["sampled_sent_bytes"] <= 4 * 4096, row' # one in
 top_has_seen() {
 	/usr/bin/python3 - "$@" <<-'PY'
 		import json, sys
-		rows = [(line["interval_s"], row) for line in map(json.loads, open("/tmp/top"))
+		# The last line may not be whole.
+		lines = open("/tmp/top").read().split("\n")[:-1]
+		rows = [(line["interval_s"], row) for line in map(json.loads, lines)
 		        for row in line["regions"]]
 		for interval, row in rows:
 		    assert row["name"] == "counted", row

@@ -206,14 +206,18 @@ std::vector<std::string> top_screen(const TopFrame& frame, size_t height, size_t
             sum_text(frame.rows, "write_faults", As::text) + "/s  errors " +
             sum_text(frame.rows, "errors", As::text) + "/s",
         ""};
-    const auto table = top_table(frame.rows, width);
+    // Those that have room decide which columns do.
+    Json visible = frame.rows;
+    if (visible.size() > height)
+        visible.erase(visible.begin() + static_cast<std::ptrdiff_t>(height), visible.end());
+    const auto table = top_table(visible, width);
     lines.insert(lines.end(), table.begin(), table.end());
     if (frame.rows.empty())
         lines.emplace_back("no region is attached");
-    if (lines.size() > height && height > 0) {
-        const size_t hidden = lines.size() - height + 1;
+    const size_t all = lines.size() + frame.rows.size() - visible.size();
+    if (all > height && height > 0) {
         lines.resize(height - 1);
-        lines.push_back("... and " + std::to_string(hidden) + " more");
+        lines.push_back("... and " + std::to_string(all - height + 1) + " more");
     }
     for (auto& line : lines)
         line = cut(line, width);
