@@ -4,9 +4,9 @@
  * Copyright (c) 2026 The SMC authors
  *
  * Contexts: process. page_mkwrite runs under mmap_lock and never waits for the network: a page is
- *	uptodate before it is mapped, and a store during write-back just makes it dirty again. It may
- *	wait for a flush that has the folio locked and waits for staging pages, which the deadlines
- *	of requests bound.
+ *	uptodate before it is mapped, and a store during write-back just makes it dirty again. It
+ *	may wait for a flush that has the folio locked and waits for staging pages, which the
+ *	deadlines of requests bound.
  * Locking: the folio lock; smcfs_folio.lock inside it.
  * Failure: SIGBUS or -EIO once the region is dead; DEGRADED accepts stores, they are kept.
  */

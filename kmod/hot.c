@@ -228,7 +228,8 @@ static void hot_warm(struct smcfs_region *region, struct folio *folio)
  * @region: of it.
  * @folio: locked.
  *
- * What is dirty of it becomes hot then. Context: process.
+ * Context: process.
+ * Return: yes, and all that is dirty of it becomes hot.
  */
 bool smcfs_hot_stays(struct smcfs_region *region, struct folio *folio)
 {
@@ -331,7 +332,7 @@ bool smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t fir
 	return all && opens == atomic_read(&region->reader_opens);
 }
 
-/* May somebody store to pages of @folio, which is locked, by reference, and tell the folio alone? */
+/* May somebody store to @folio, which is locked, by reference, and tell the folio alone? */
 static bool hot_held(struct smcfs_folio *sf, struct folio *folio)
 {
 	return folio_maybe_dma_pinned(folio) ||
@@ -499,7 +500,7 @@ static void hot_rest_large(struct smcfs_region *region, struct smcfs_hot_window 
 		last = find_next_zero_bit(idle, sf->nr_pages, first);
 		unmap_mapping_pages(folio->mapping, folio->index + first, last - first, false);
 	}
-	/* Not before they are unmapped: until then anybody can get hold of a page that is writable. */
+	/* Not before they are unmapped: until then anybody can get hold of a writable page. */
 	if (hot_held(sf, folio))
 		return;
 	hot_clear_pages(region, window, folio, idle);

@@ -419,7 +419,7 @@ struct smcfs_region {
 	atomic_t		nr_readers;	/* mappings that a harvest does not go past */
 	atomic_t		reader_opens;	/* such mappings that there ever were */
 	bool			hot_used;	/* READ_ONCE; one was hot, ever */
-	atomic_t		hot_flushing;	/* flushes that may know of stores nobody else does */
+	atomic_t		hot_flushing;	/* flushes that may know more than others */
 
 	struct smcfs_stats	stats;
 	struct smcfs_latencies	*latency;	/* [const] once bound; NULL before */
@@ -549,8 +549,8 @@ struct smcfs_hot_window {
 	pgoff_t	start;				/* [const] a multiple of SMCFS_HOT_WINDOW */
 	DECLARE_BITMAP(hot, SMCFS_HOT_WINDOW);	/* atomic: hot, or were before they were dropped */
 	u8	count[SMCFS_HOT_WINDOW];	/* faults; of hot pages: flushes without a store */
-	u8	epoch[SMCFS_HOT_WINDOW];	/* of a large folio: ->flushes when it was last sent */
-	u8	flushes;			/* that covered some of it; wraps */
+	u8	epoch[SMCFS_HOT_WINDOW];	/* of a large folio: when it was last sent */
+	u8	flushes;			/* that covered some of it; wraps; counts epochs */
 };
 
 /* Does this kernel have what it takes? */

@@ -429,7 +429,7 @@ static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
 	}
 }
 
-/* Pages from @at on, all hot as far as is known, were found to be in @batch. Return: where to go on. */
+/* Pages from @at on, hot as far as is known, were found to be in @batch. Return: where to go on. */
 static unsigned int issue_hot_batch(struct wb_issue *is, struct smcfs_hot_window *window,
 				    unsigned int at, struct folio_batch *batch)
 {
@@ -459,7 +459,7 @@ static unsigned int issue_hot_batch(struct wb_issue *is, struct smcfs_hot_window
 
 /* Pages @at to @to of a window. Return: 0 or -EINTR. */
 static int issue_window(struct wb_issue *is, struct smcfs_hot_window *window, unsigned int at,
-			 unsigned int to)
+			unsigned int to)
 {
 	struct address_space *mapping = is->inode->i_mapping;
 	struct folio_batch batch;
