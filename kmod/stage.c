@@ -366,11 +366,13 @@ void smcfs_stage_measure(const struct smcfs_stage *stage, struct page *twin, uns
 {
 	unsigned int start, end, sent = 0, changed = 0;
 
+	/* Runs are of lines: the next one is looked for from where this one ends, not the region. */
 	for (start = 0; smcfs_stage_run(stage, &start, &end) && start < valid; start = end) {
-		end = min(end, valid);
-		sent += end - start;
+		unsigned int stop = min(end, valid);
+
+		sent += stop - start;
 		changed += stage_changed(stage, folio_address(stage->data),
-					 twin ? page_address(twin) : NULL, start, end);
+					 twin ? page_address(twin) : NULL, start, stop);
 	}
 	smcfs_stat_add(stats, SMCFS_STAT_SAMPLED_SENT_BYTES, sent);
 	smcfs_stat_add(stats, SMCFS_STAT_SAMPLED_CHANGED_BYTES, changed);

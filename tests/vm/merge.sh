@@ -105,6 +105,10 @@ only_changes_are_sent() {
 		sends 100 a "pwrite 300 100 0"
 		sends 4096 a "pwrite 8192 4096 4"
 		sends 64 a "pwrite 40960 4 9" "store 40968 1 9" # a store beside it: the unit
+		local round
+		for ((round = 0; round < 16; round++)); do # as often as one page is looked at more closely
+			sends 1 a "store 1000000 1 $((round + 10))"
+		done
 		sends 1 a "store 1000000 1 5"                   # the region's last byte
 		# More than the page that is made for its first byte holds, the last page in part.
 		sends 20481 a "pwrite 401408 20481 3"
