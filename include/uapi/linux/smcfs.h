@@ -26,6 +26,9 @@
 #define SMCFS_MERGE_UNIT_MIN	4
 #define SMCFS_MERGE_UNIT_MAX	4096
 #define SMCFS_MERGE_UNIT	64		/* the default */
+#define SMCFS_GRANULE_MIN	4096
+#define SMCFS_GRANULE_MAX	1048576
+#define SMCFS_GRANULE		4096		/* the default */
 #define SMCFS_TOKEN_BYTES	16
 #define SMCFS_EXTENTS_MAX	1024
 #define SMCFS_EXTENT_MIN	(2ULL << 20)	/* every extent but a grant's last */
@@ -70,11 +73,11 @@ struct smcfs_cm_private {
  *	pages are discarded, open files turn to EIO; the reply carries DISCARDED_BYTES.
  * @SMCFS_CMD_REGION_REVOKE: REGION_ID: the memory is gone for good; as DETACH with FORCE.
  * @SMCFS_CMD_REGION_SET: REGION_ID and any of CTO, FLUSH_AFTER_MS, MERGE_UNIT, WRITERS, SYNC_MODE,
- *	PUSH_DELAY_US, MAX_STALE_US, HOT, [ORIGIN]: change a live region, all or nothing. What has
- *	a higher origin already keeps its value, without an error. WRITERS: -EBUSY while it is open
- *	for writing or has pages that are in use; -EPERM: merge where the exporter asks for
+ *	PUSH_DELAY_US, MAX_STALE_US, HOT, GRANULE, [ORIGIN]: change a live region, all or nothing.
+ *	What has a higher origin already keeps its value, without an error. WRITERS: -EBUSY while it
+ *	is open for writing or has pages that are in use; -EPERM: merge where the exporter asks for
  *	exclusive. HOT: -EOPNOTSUPP: on, which this kernel cannot; of a lower ORIGIN than SET it is
- *	passed over then.
+ *	passed over then. GRANULE: what is fetched from then on; pages that are here stay.
  * @SMCFS_CMD_WRITER_RESULT: REGION_ID, ERRNO (0: granted): answer to UPCALL_WRITER.
  * @SMCFS_CMD_LIST_RESULT: COOKIE, ERRNO, NAMES: answer to UPCALL_LIST.
  *
@@ -188,6 +191,9 @@ enum smcfs_attr {
 	SMCFS_A_HOT_ORIGIN,		/* u8, enum smcfs_origin */
 	SMCFS_A_LATENCY,		/* u32, enum smcfs_latency */
 	SMCFS_A_BUCKETS,		/* binary: array of SMCFS_LATENCY_BUCKETS u64 */
+	SMCFS_A_GRANULE,		/* u32, bytes: a power of two, 4096..1048576: absent pages are
+					 * fetched by so much, aligned */
+	SMCFS_A_GRANULE_ORIGIN,		/* u8, enum smcfs_origin */
 	__SMCFS_A_MAX,
 };
 #define SMCFS_A_MAX (__SMCFS_A_MAX - 1)
