@@ -131,6 +131,7 @@ static const struct nla_policy smcfs_set_policy[] = {
 	[SMCFS_A_PUSH_DELAY_US]		= NLA_POLICY_FULL_RANGE(NLA_U32, &smcfs_range_push_delay),
 	[SMCFS_A_MAX_STALE_US]		= NLA_POLICY_FULL_RANGE(NLA_U32, &smcfs_range_max_stale),
 	[SMCFS_A_HOT]			= NLA_POLICY_MAX(NLA_U8, 1),
+	[SMCFS_A_GRANULE]		= { .type = NLA_U32 },	/* the handler names the bounds */
 };
 
 static const struct nla_policy smcfs_writer_policy[] = {

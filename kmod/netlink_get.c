@@ -149,8 +149,8 @@ struct region_view {
 	u8			cto, cto_origin, flush_after_origin;
 	u8			merge_unit_origin, writers_origin;
 	u8			sync_mode, sync_mode_origin, push_delay_origin, max_stale_origin;
-	u8			hot, hot_origin;
-	u32			flush_after_ms, merge_unit, push_delay_us, max_stale_us;
+	u8			hot, hot_origin, granule_origin;
+	u32			flush_after_ms, merge_unit, push_delay_us, max_stale_us, granule;
 	char			reason[SMCFS_REASON_MAX + 1];
 };
 
@@ -187,6 +187,8 @@ static void region_look(struct smcfs_region *region, struct region_view *view)
 	view->max_stale_origin = region->max_stale_origin;
 	view->hot = region->hot;
 	view->hot_origin = region->hot_origin;
+	view->granule = region->granule;
+	view->granule_origin = region->granule_origin;
 	memcpy(view->reason, region->reason, sizeof(view->reason));
 	spin_unlock_bh(&region->lock);
 }
@@ -272,6 +274,8 @@ static int region_put(struct sk_buff *skb, struct smcfs_region *region)
 	    nla_put_u8(skb, SMCFS_A_MAX_STALE_ORIGIN, view.max_stale_origin) ||
 	    nla_put_u8(skb, SMCFS_A_HOT, view.hot) ||
 	    nla_put_u8(skb, SMCFS_A_HOT_ORIGIN, view.hot_origin) ||
+	    nla_put_u32(skb, SMCFS_A_GRANULE, view.granule) ||
+	    nla_put_u8(skb, SMCFS_A_GRANULE_ORIGIN, view.granule_origin) ||
 	    region_put_cache(skb, region) ||
 	    smcfs_stats_fill(skb, &region->stats))
 		return -EMSGSIZE;

@@ -12,6 +12,7 @@
  */
 #include <linux/in.h>
 #include <linux/slab.h>
+#include <linux/stringify.h>
 #include <net/ipv6.h>
 
 #include "netlink.h"
@@ -333,6 +334,19 @@ static int get_unit(struct genl_info *info, u32 *unit)
 	return -EINVAL;
 }
 
+/* @granule: of the request, else the default. */
+static int get_granule(struct genl_info *info, u32 *granule)
+{
+	*granule = get_u32(info, SMCFS_A_GRANULE, SMCFS_GRANULE);
+	if (*granule >= SMCFS_GRANULE_MIN && *granule <= SMCFS_GRANULE_MAX &&
+	    is_power_of_2(*granule))
+		return 0;
+	NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[SMCFS_A_GRANULE],
+			    "GRANULE: must be a power of two from " __stringify(SMCFS_GRANULE_MIN)
+			    " to " __stringify(SMCFS_GRANULE_MAX));
+	return -EINVAL;
+}
+
 static int get_desc(struct genl_info *info, struct smcfs_region_desc *desc)
 {
 	int err;
@@ -515,16 +529,17 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 	const struct nlattr *push_delay = info->attrs[SMCFS_A_PUSH_DELAY_US];
 	const struct nlattr *max_stale = info->attrs[SMCFS_A_MAX_STALE_US];
 	const struct nlattr *hot = info->attrs[SMCFS_A_HOT];
+	const struct nlattr *granule = info->attrs[SMCFS_A_GRANULE];
 	const struct nlattr *from = info->attrs[SMCFS_A_ORIGIN];
 	enum smcfs_origin origin = from ? nla_get_u8(from) : SMCFS_ORIGIN_SET;
 	struct smcfs_region *region;
-	u32 merge_unit;
+	u32 merge_unit, granule_bytes;
 	int err;
 
 	if (smcfs_nl_missing(info, REGION_ID))
 		return -EINVAL;
 	if (!cto && !flush_after && !writers && !unit && !mode && !push_delay && !max_stale &&
-	    !hot) {
+	    !hot && !granule) {
 		GENL_SET_ERR_MSG(info, "a parameter must be given");
 		return -EINVAL;
 	}
@@ -539,6 +554,9 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 	err = get_unit(info, &merge_unit);
 	if (err)
 		return err;
+	err = get_granule(info, &granule_bytes);
+	if (err)
+		return err;
 	region = smcfs_region_get(nla_get_u64(info->attrs[SMCFS_A_REGION_ID]));
 	if (!region)
 		return region_gone(info, -ENOENT);
@@ -549,7 +567,7 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 		goto out;
 	/*
 	 * The daemon applies its configuration at every bind: what somebody set meanwhile stays.
-	 * WRITE_ONCE: pairs with the READ_ONCE of whoever opens, closes, dirties or flushes.
+	 * WRITE_ONCE: pairs with the READ_ONCE of whoever opens, closes, dirties, flushes or fetches.
 	 */
 	spin_lock_bh(&region->lock);
 	if (writers && origin >= region->writers_origin)
@@ -581,6 +599,10 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 	if (hot && origin >= region->hot_origin) {
 		WRITE_ONCE(region->hot, nla_get_u8(hot));
 		region->hot_origin = origin;
+	}
+	if (granule && origin >= region->granule_origin) {
+		WRITE_ONCE(region->granule, granule_bytes);
+		region->granule_origin = origin;
 	}
 	spin_unlock_bh(&region->lock);
 	if (flush_after)

@@ -135,10 +135,12 @@ static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const 
 	region->writers = SMCFS_WRITERS_MERGE;
 	region->merge_unit = SMCFS_MERGE_UNIT;
 	region->flush_after_ms = SMCFS_FLUSH_AFTER_MS;
+	region->granule = SMCFS_GRANULE;
 	region->cto_origin = SMCFS_ORIGIN_DEFAULT;
 	region->flush_after_origin = SMCFS_ORIGIN_DEFAULT;
 	region->merge_unit_origin = SMCFS_ORIGIN_EXPORT;
 	region->writers_origin = SMCFS_ORIGIN_EXPORT;
+	region->granule_origin = SMCFS_ORIGIN_DEFAULT;
 	smcfs_modes_init(region);
 	smcfs_hot_init(region);
 	hash_add(smcfs_regions.table, &region->hash, region_hash(peer, name));

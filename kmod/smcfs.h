@@ -398,10 +398,12 @@ struct smcfs_region {
 	u32			flush_after_ms;	/* [lock] reads without: READ_ONCE */
 	u8			writers;	/* READ_ONCE: enum smcfs_writers */
 	u32			merge_unit;	/* [lock] reads: READ_ONCE; bytes, a power of two */
+	u32			granule;	/* [lock] reads: READ_ONCE; bytes fetched together */
 	enum smcfs_origin	cto_origin;	/* [lock] */
 	enum smcfs_origin	flush_after_origin;	/* [lock] */
 	enum smcfs_origin	merge_unit_origin;	/* [lock] */
 	enum smcfs_origin	writers_origin;		/* [lock] reads without: READ_ONCE */
+	enum smcfs_origin	granule_origin;		/* [lock] */
 	u8			sync_mode;	/* [lock] reads: READ_ONCE; enum smcfs_sync */
 	u32			push_delay_us;	/* [lock] reads: READ_ONCE */
 	u32			max_stale_us;	/* [lock] reads: READ_ONCE; 0: off */
