@@ -18,7 +18,7 @@
  * notification is: writable, with a clean folio, and its stores in the entries' dirty bits. All who
  * unmap it carry the bit over to the folio (->dirty_folio, which makes dirty bits of hot bits), and
  * all who write by reference (GUP) mark the folio dirty, which they would not do if it were dirty
- * all the time. Between a harvest and the sending only the flush knows of a store, and holds the
+ * all the time. A virtual machine's stores set its folio's flag when its own entries go. Between a harvest and the sending only the flush knows of a store, and holds the
  * folio's lock: nobody drops or migrates it, and other barriers, which want that lock, too, do not
  * return before it has a ticket.
  *
@@ -33,8 +33,9 @@
  *
  * All who mark dirty, but for a harvest, know folios, not pages. In merge regions the twin tells
  * what of a large folio was stored to. In exclusive regions all of its hot pages are sent, so a
- * page of those cools when two flushes, one after the other, found no store to it: what can be sent
- * without a store is what was stored to just before. They become hot only where most of a folio is.
+ * page of those cools when two flushes, one after the other, found no store to it, unless somebody
+ * held the folio by a reference just then: what can be sent without a store is what was stored to
+ * just before. They become hot only where most of a folio is.
  *
  * Contexts: process; the end of a region anywhere but in hard interrupts.
  * Locking: folio locks, several at a time in the order of their index; smcfs_folio.lock inside.
@@ -252,17 +253,19 @@ bool smcfs_hot_stays(struct smcfs_region *region, struct folio *folio)
  * @folio: locked, its dirty flag just taken; a ticket was drawn before.
  *
  * All of its dirty pages, which may be writable, too, are hot from here on. What the page tables
- * know is harvested: by their locks it waits for whoever unmaps a page and has not flushed the
- * processors' copies of its entry yet. Context: process.
+ * know is harvested: by their locks it waits for a munmap() that has not flushed the processors'
+ * copies of an entry yet; the pages need not be told, as all are sent. Context: process.
  */
 void smcfs_hot_keep(struct smcfs_region *region, struct folio *folio)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
-	struct smcfs_hot_window *window = hot_window(region, folio->index);
+	struct smcfs_hot_window *window;
 	DECLARE_BITMAP(stored, SMCFS_FOLIO_PAGES_MAX);
 	unsigned long flags;
 	unsigned int i;
 
+	/* A page of the folio was hot, and no folio goes over a window's end. */
+	window = xa_load(&region->hot_windows, folio->index / SMCFS_HOT_WINDOW);
 	bitmap_zero(stored, SMCFS_FOLIO_PAGES_MAX);
 	if (!smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, stored))
 		unmap_mapping_pages(folio->mapping, folio->index, sf->nr_pages, false);
@@ -271,17 +274,18 @@ void smcfs_hot_keep(struct smcfs_region *region, struct folio *folio)
 	/* And all that is hot dirty: another flush may have taken bits before the flag was set. */
 	bitmap_copy(sf->dirty, sf->hot, sf->nr_pages);
 	spin_unlock_irqrestore(&sf->lock, flags);
-	/* It exists: a page of the folio was hot, and no folio goes over its end. */
 	for_each_set_bit(i, sf->hot, sf->nr_pages)
 		hot_set(region, window, folio->index % SMCFS_HOT_WINDOW + i);
 }
 
-/* A flush of pages @index to @end begins. */
+/* A flush of pages @index to @end begins. One page, which has a flag perhaps, is no epoch. */
 void smcfs_hot_count_flush(struct smcfs_region *region, pgoff_t index, pgoff_t end)
 {
 	struct smcfs_hot_window *window;
 	unsigned long at;
 
+	if (index == end)
+		return;
 	xa_for_each_range(&region->hot_windows, at, window, index / SMCFS_HOT_WINDOW,
 			  end / SMCFS_HOT_WINDOW)
 		WRITE_ONCE(window->flushes, window->flushes + 1);	/* more or less */
@@ -339,6 +343,16 @@ static bool hot_held(struct smcfs_folio *sf, struct folio *folio)
 	       ((sf->merge || sf->nr_pages > 1) && smcfs_folio_held(folio));
 }
 
+/*
+ * Who marks a folio dirty sets bits first, and its flag later: a flush in between takes the bits,
+ * and leaves a flag that says of what is hot that it was stored to. [sf->lock, folio lock]
+ */
+static void hot_owe_locked(struct smcfs_folio *sf, struct folio *folio)
+{
+	if (folio_test_dirty(folio) && (sf->merge || bitmap_empty(sf->dirty, sf->nr_pages)))
+		bitmap_or(sf->dirty, sf->dirty, sf->hot, sf->nr_pages);
+}
+
 /* Pages of a locked folio, given by bits of it, are no longer hot. They are mapped nowhere. */
 static void hot_clear_pages(struct smcfs_region *region, struct smcfs_hot_window *window,
 			    struct folio *folio, const unsigned long *pages)
@@ -350,6 +364,7 @@ static void hot_clear_pages(struct smcfs_region *region, struct smcfs_hot_window
 	for_each_set_bit(i, pages, sf->nr_pages)
 		hot_clear(region, window, folio->index % SMCFS_HOT_WINDOW + i);
 	spin_lock_irqsave(&sf->lock, flags);
+	hot_owe_locked(sf, folio);
 	bitmap_andnot(sf->hot, sf->hot, pages, sf->nr_pages);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	for_each_set_bit(i, pages, sf->nr_pages)
@@ -449,7 +464,9 @@ bool smcfs_hot_check(struct smcfs_region *region, struct smcfs_hot_window *windo
  * @folio: locked and hot.
  * @stored: of @window.
  *
- * Who has the folio pinned may have stored to it, too. Context: process.
+ * Who has the folio pinned may have stored to it, too; and so has somebody if it is dirty, although
+ * all bits are known then but for virtual machines: those have page tables of their own, by which
+ * KVM, when the harvest clears them, sets the flag alone. Context: process.
  * Return: there are any.
  */
 bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio,
@@ -458,15 +475,16 @@ bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio,
 	struct smcfs_region *region = smcfs_i(folio->mapping->host)->region;
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	unsigned int at = folio->index % SMCFS_HOT_WINDOW, i, nr = 0;
-	bool pinned = folio_maybe_dma_pinned(folio);
+	bool all = folio_maybe_dma_pinned(folio) || folio_test_dirty(folio);
 	unsigned long flags;
 
 	spin_lock_irqsave(&sf->lock, flags);
 	for_each_set_bit(i, sf->hot, sf->nr_pages) {
-		if (!test_bit(at + i, stored) && !pinned)
+		if (test_bit(at + i, stored))
+			window->count[at + i] = 0;
+		else if (!all)
 			continue;
 		__set_bit(i, sf->dirty);
-		window->count[at + i] = 0;
 		nr++;
 	}
 	spin_unlock_irqrestore(&sf->lock, flags);
@@ -475,18 +493,23 @@ bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio,
 	return nr;
 }
 
-/* Hot pages of a large folio of an exclusive region, locked, that were not stored to. */
+/*
+ * Hot pages of a large folio of an exclusive region, locked, that were not stored to. Their dirty
+ * bits tell nothing: a store to another page, if it is by a fault, sets those of all that are hot.
+ */
 static void hot_rest_large(struct smcfs_region *region, struct smcfs_hot_window *window,
-			   struct folio *folio)
+			   struct folio *folio, const unsigned long *stored)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	unsigned int at = folio->index % SMCFS_HOT_WINDOW, i;
 	DECLARE_BITMAP(idle, SMCFS_FOLIO_PAGES_MAX);
 	unsigned int first, last;
 
+	if (folio_maybe_dma_pinned(folio))
+		return;
 	bitmap_zero(idle, SMCFS_FOLIO_PAGES_MAX);
 	for_each_set_bit(i, sf->hot, sf->nr_pages) {
-		if (test_bit(i, sf->dirty))
+		if (test_bit(at + i, stored))
 			continue;
 		if (window->count[at + i] < SMCFS_HOT_IDLE_LARGE)
 			window->count[at + i]++;
@@ -511,22 +534,23 @@ static void hot_rest_large(struct smcfs_region *region, struct smcfs_hot_window 
  * @region: of the folio.
  * @window: of the folio.
  * @folio: locked, hot, harvested and taken; held by the caller once, and not flying unless it was.
+ * @stored: of @window.
  *
  * Context: process.
  */
 void smcfs_hot_rest(struct smcfs_region *region, struct smcfs_hot_window *window,
-		    struct folio *folio)
+		    struct folio *folio, const unsigned long *stored)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	unsigned int at = folio->index % SMCFS_HOT_WINDOW, i;
 	bool idle = true;
 
-	if (bitmap_subset(sf->hot, sf->dirty, sf->nr_pages))
-		return;
 	if (hot_is_shared(region, folio)) {
-		hot_rest_large(region, window, folio);
+		hot_rest_large(region, window, folio, stored);
 		return;
 	}
+	if (bitmap_subset(sf->hot, sf->dirty, sf->nr_pages))
+		return;
 	for_each_set_bit(i, sf->hot, sf->nr_pages) {
 		if (!test_bit(i, sf->dirty) && window->count[at + i] < SMCFS_HOT_IDLE)
 			window->count[at + i]++;
@@ -550,6 +574,7 @@ void smcfs_hot_forget(struct folio *folio)
 	if (!smcfs_folio_hot(folio))
 		return;
 	spin_lock_irqsave(&sf->lock, flags);
+	hot_owe_locked(sf, folio);
 	bitmap_copy(hot, sf->hot, sf->nr_pages);
 	bitmap_zero(sf->hot, sf->nr_pages);
 	if (hot_held(sf, folio))

@@ -1027,6 +1027,8 @@ int smcfs_region_detach(u64 id, bool force, u64 *discarded)
 	if (err) {
 		region_set_state(region, before, 0, "detach failed: dirty pages could not be sent");
 		region_check_session(region);
+		/* What came due meanwhile found a region that was not active. */
+		smcfs_region_flush_later(region, READ_ONCE(region->flush_after_ms));
 		goto out;
 	}
 	region_release_writer(region, NULL);

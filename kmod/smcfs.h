@@ -579,7 +579,7 @@ bool smcfs_hot_check(struct smcfs_region *region, struct smcfs_hot_window *windo
 bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio,
 		    const unsigned long *stored);
 void smcfs_hot_rest(struct smcfs_region *region, struct smcfs_hot_window *window,
-		    struct folio *folio);
+		    struct folio *folio, const unsigned long *stored);
 void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window,
 		    struct folio *folio);
 void smcfs_hot_protected(struct smcfs_region *region, struct folio *folio);

@@ -304,6 +304,13 @@ static int issue_lock(struct wb_issue *is, struct folio *folio)
 	return -EAGAIN;
 }
 
+/* Stores to hot pages, also to those that have just become hot, tell nobody: they are looked for. */
+static void issue_look_later(struct smcfs_region *region)
+{
+	if (atomic_read(&region->nr_hot))
+		smcfs_region_flush_later(region, READ_ONCE(region->flush_after_ms));
+}
+
 /**
  * smcfs_writepages() - ->writepages
  * @mapping: of a region.
@@ -358,6 +365,7 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 	}
 	issue_submit(&is);
 	smcfs_grant_put(is.grant);
+	issue_look_later(is.region);
 	return err < 0 ? err : 0;
 }
 
@@ -415,7 +423,7 @@ static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
 		if (smcfs_hot_take(window, folios[i], stored))
 			__set_bit(i, owed);
 		if (!cool)
-			smcfs_hot_rest(is->region, window, folios[i]);
+			smcfs_hot_rest(is->region, window, folios[i], stored);
 		if (!cool && !test_bit(i, owed))
 			folio_unlock(folios[i]);
 	}
@@ -522,9 +530,7 @@ int smcfs_hot_flush(struct inode *inode, loff_t start, loff_t end)
 	atomic_dec(&region->hot_flushing);
 	if (!IS_ERR(is.grant))
 		smcfs_grant_put(is.grant);
-	/* Stores to them tell nobody: they are looked for. */
-	if (atomic_read(&region->nr_hot))
-		smcfs_region_flush_later(region, READ_ONCE(region->flush_after_ms));
+	issue_look_later(region);
 	return err;
 }
 

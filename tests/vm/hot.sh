@@ -351,6 +351,83 @@ large_folios_cool() {
 	on target unexport l
 }
 
+# The same, while each round makes another process's first store, whose fault tells of all of the folio.
+large_folios_cool_under_faults() {
+	local round
+	on target export_file l 2M --writers exclusive
+	barrier exported
+	if [ "$NODE" = client ]; then
+		check smcctl attach target:l
+		check smcctl set target:l hot=on flush_after_ms=3600000 cto=off
+		probe_open a
+		p a "open rw /smc/target/l"
+		p a "map rw shared 0 0"
+		p a "pread 0 2M"
+		for round in 1 2 3 4 5; do
+			p a "store 0 2M $round"
+			p a fsync
+		done
+		check_equal "hot bytes of l" "$(hot_bytes l)" 2097152
+		for round in 11 12 13; do
+			first_store "$round"
+		done
+	fi
+	barrier cooled
+	on target probe_script "open rw /dev/shm/l" "pexpect 1089536 100 13" \
+		"pexpect 1130496 4096 5" "pwrite 1130496 4096 55"
+	barrier target-wrote
+	if [ "$NODE" = client ]; then
+		first_store 14
+		first_store 15
+		for round in 11 12 13 14 15; do
+			probe_close "b$round"
+		done
+		probe_close a
+	fi
+	barrier closed
+	holds l 1089536 100 15
+	holds l 1130496 4096 55
+	on target unexport l
+}
+
+# first_store BYTE: of a process that is new, and a barrier. It stays, as its end is a barrier, too.
+first_store() {
+	probe_open "b$1"
+	p "b$1" "open rw /smc/target/l"
+	p "b$1" "map rw shared 0 0"
+	p "b$1" random # one page at a time is mapped
+	p "b$1" "store 1089536 100 $1"
+	p "b$1" fsync
+}
+
+# What becomes hot by flushes that nobody asked for is looked at by more of them.
+large_folios_warm_without_barrier() {
+	local round
+	on target export_file w 2M --writers exclusive
+	barrier exported
+	if [ "$NODE" = client ]; then
+		check smcctl attach target:w
+		# Longer than it takes to store to all of it, and to look at it.
+		check smcctl set target:w hot=on flush_after_ms=1000
+		probe_open a
+		p a "open rw /smc/target/w"
+		p a "map rw shared 0 0"
+		p a "pread 0 2M"
+		for ((round = 0; round < 200; round++)); do
+			p a "store 0 2M $((round % 64))"
+			[ "$(hot_bytes w)" = 0 ] || break
+		done
+		check [ "$round" -lt 200 ]
+		p a "store 0 2M 77"
+	fi
+	barrier stored
+	on target eventually 20 probe_script "open r /dev/shm/w" "pexpect 0 2M 77"
+	barrier seen
+	on client probe_close a
+	barrier closed
+	on target unexport w
+}
+
 # random_commands WRITERS OPTIONS...: as model.sh.
 random_commands() {
 	local writers=$1
@@ -382,6 +459,8 @@ for region in x m; do
 	case_ "$region: stores survive their program" killed_while_flushed $region
 done
 case_ "what was left alone in a large folio belongs to the target" large_folios_cool
+case_ "also while other pages of it fault" large_folios_cool_under_faults
+case_ "what became hot without a barrier is sent without one" large_folios_warm_without_barrier
 # Last: of two that share a superblock one learns by syncfs(2) of the other's errors.
 for region in x m; do
 	case_ "$region: stores survive a lost link" loses_link $region
