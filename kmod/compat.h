@@ -94,7 +94,7 @@ static inline int smcfs_compat_folio_mapcount(struct folio *folio)
 
 /*
  * 6.9: caps the order of folios of a mapping. Before, readahead takes what its window allows, or
- * what MADV_HUGEPAGE asks for: see smcfs_readahead() and smcfs_filemap_fault().
+ * what MADV_HUGEPAGE asks for: see smcfs_readahead() and smcfs_ahead_fault().
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
 #define SMCFS_ORDER_UNBOUNDED 1

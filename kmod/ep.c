@@ -148,6 +148,7 @@ int smcfs_ep_create(struct smcfs_ep *ep)
 		err = PTR_ERR(ep->pd);
 		goto err_pd;
 	}
+	ep->session->numa_node = ibdev_to_node(dev);
 	/* What needs process context, making pages dirty again, comes after failures only. */
 	ep->cq = ib_alloc_cq_any(dev, ep, slots + EP_DRAIN_WRS + EP_RECV_WRS, IB_POLL_SOFTIRQ);
 	if (IS_ERR(ep->cq)) {

@@ -56,6 +56,10 @@ static int smcfs_open(struct inode *inode, struct file *file)
 		if (err == -EINTR)
 			goto err_writer;
 	}
+	file->private_data = smcfs_ahead_open();
+	err = file->private_data ? 0 : -ENOMEM;
+	if (err)
+		goto err_writer;
 	file->f_mode |= FMODE_CAN_ODIRECT;
 	return 0;
 
@@ -93,6 +97,7 @@ static int smcfs_release(struct inode *inode, struct file *file)
 		smcfs_region_close_writer(region, inode);
 	}
 	smcfs_region_close(region);
+	smcfs_ahead_close(file->private_data);
 	return 0;
 }
 
@@ -102,6 +107,8 @@ static ssize_t smcfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		return -EIO;
 	if (iocb->ki_flags & IOCB_DIRECT)
 		return smcfs_direct_read(iocb, to);
+	if (!(iocb->ki_flags & IOCB_NOWAIT))
+		smcfs_ahead_read(iocb->ki_filp, iocb->ki_pos, iov_iter_count(to));
 	return generic_file_read_iter(iocb, to);
 }
 
@@ -190,7 +197,7 @@ static int smcfs_fadvise(struct file *file, loff_t offset, loff_t length, int ad
 
 static const struct vm_operations_struct smcfs_vm_ops = {
 	.fault		= smcfs_fault,
-	.map_pages	= filemap_map_pages,
+	.map_pages	= smcfs_map_pages,
 	.page_mkwrite	= smcfs_page_mkwrite,
 };
 
@@ -209,7 +216,7 @@ static const struct vm_operations_struct smcfs_reader_vm_ops = {
 	.open		= smcfs_reader_open,
 	.close		= smcfs_reader_close,
 	.fault		= smcfs_fault,
-	.map_pages	= filemap_map_pages,
+	.map_pages	= smcfs_map_pages,
 	.page_mkwrite	= smcfs_page_mkwrite,
 };
 

@@ -35,8 +35,10 @@ vm_fault_t smcfs_fault(struct vm_fault *vmf)
 	struct smcfs_region *region =
 		smcfs_region_hold(smcfs_i(file_inode(vmf->vma->vm_file))->region);
 	u64 begun = ktime_get_ns();
-	vm_fault_t ret = smcfs_filemap_fault(vmf);
+	vm_fault_t ret = smcfs_ahead_fault(vmf);
 
+	/* What is on its way is waited for by the core, without locks. */
+	ret |= filemap_fault(vmf);
 	/* What the core calls major: not in the page cache. The core waits for the fetch inside. */
 	if (ret & VM_FAULT_MAJOR) {
 		smcfs_stat_add(&region->stats, SMCFS_STAT_FETCH_FAULTS, 1);

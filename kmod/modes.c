@@ -34,16 +34,17 @@ static enum hrtimer_restart pace_due(struct hrtimer *timer)
 {
 	struct smcfs_pace *pace = container_of(timer, struct smcfs_pace, timer);
 
-	queue_work(smcfs_flush_wq, &pace->work);
+	queue_work_on(smcfs_region_cpu(pace->region), smcfs_flush_wq, &pace->work);
 	return HRTIMER_NORESTART;
 }
 
-static void pace_init(struct smcfs_pace *pace, work_func_t fn)
+static void pace_init(struct smcfs_region *region, struct smcfs_pace *pace, work_func_t fn)
 {
 	spin_lock_init(&pace->lock);
 	hrtimer_init(&pace->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	pace->timer.function = pace_due;
 	INIT_WORK(&pace->work, fn);
+	pace->region = region;
 	/* Until it is bound, after which its end is never missed. */
 	pace->stopped = true;
 }
@@ -195,8 +196,8 @@ void smcfs_modes_cached(struct smcfs_region *region)
 
 void smcfs_modes_init(struct smcfs_region *region)
 {
-	pace_init(&region->push, push_work);
-	pace_init(&region->stale, stale_work);
+	pace_init(region, &region->push, push_work);
+	pace_init(region, &region->stale, stale_work);
 	region->sync_mode = SMCFS_SYNC_LAZY;
 	region->push_delay_us = SMCFS_PUSH_DELAY_US;
 	region->sync_mode_origin = SMCFS_ORIGIN_DEFAULT;

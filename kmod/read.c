@@ -114,9 +114,57 @@ int smcfs_read_folio(struct file *file, struct folio *folio)
 	return 0;
 }
 
+/**
+ * smcfs_fetch_begin() - several folios are going to be fetched
+ * @fetch: filled in.
+ * @inode: of a region.
+ *
+ * Context: process.
+ * Return: false: there is no live session.
+ */
+bool smcfs_fetch_begin(struct smcfs_fetch *fetch, struct inode *inode)
+{
+	fetch->inode = inode;
+	fetch->grant = smcfs_region_grant(smcfs_i(inode)->region);
+	fetch->xfer = NULL;
+	return !IS_ERR(fetch->grant);
+}
+
+/* What was added so far is on its way. */
+void smcfs_fetch_submit(struct smcfs_fetch *fetch)
+{
+	if (fetch->xfer)
+		fetch_submit(fetch->xfer);
+	fetch->xfer = NULL;
+}
+
+/* @folio is locked, in the page cache and not uptodate; unlocked when its fetch ended. */
+void smcfs_fetch_add(struct smcfs_fetch *fetch, struct folio *folio)
+{
+	size_t length = fetch_length(fetch->inode, folio);
+
+	if (!length) {
+		folio_mark_uptodate(folio);
+		folio_unlock(folio);
+		return;
+	}
+	if (fetch->xfer && (fetch->xfer->nr_segs + SMCFS_FETCH_SEGS > SMCFS_XFER_SEGS_MAX ||
+			    fetch->xfer->bytes + length > SMCFS_FETCH_BYTES_MAX))
+		smcfs_fetch_submit(fetch);
+	if (!fetch->xfer)
+		fetch->xfer = fetch_create(smcfs_i(fetch->inode)->region, fetch->grant);
+	smcfs_grant_add(fetch->xfer, folio, 0, folio_pos(folio), length);
+}
+
+void smcfs_fetch_end(struct smcfs_fetch *fetch)
+{
+	smcfs_fetch_submit(fetch);
+	smcfs_grant_put(fetch->grant);
+}
+
 #ifdef SMCFS_ORDER_UNBOUNDED
 /* Of a file that readahead is to go on with. */
-static void readahead_bound(struct file_ra_state *ra)
+void smcfs_readahead_bound(struct file_ra_state *ra)
 {
 	if (ra)
 		ra->ra_pages = min_t(unsigned int, ra->ra_pages, SMCFS_FOLIO_PAGES_MAX);
@@ -135,84 +183,29 @@ static bool readahead_refuse(struct readahead_control *rac, struct folio *folio)
 	generic_error_remove_folio(rac->mapping, folio);
 	folio_unlock(folio);
 	folio_put(folio);
-	readahead_bound(rac->ra);
+	smcfs_readahead_bound(rac->ra);
 	return true;
-}
-
-/**
- * smcfs_filemap_fault() - of a mapping with MADV_HUGEPAGE the core would read ahead by folios that
- * readahead_refuse() does not let in
- * @vmf: of a page that may be absent.
- *
- * Context: process, under mmap_lock; what is posted here is waited for by the core, without.
- * Return: as filemap_fault().
- */
-vm_fault_t smcfs_filemap_fault(struct vm_fault *vmf)
-{
-	struct file *file = vmf->vma->vm_file;
-	struct address_space *mapping = file->f_mapping;
-	vm_fault_t major = 0;
-	struct folio *folio;
-
-	if (vmf->vma->vm_flags & VM_HUGEPAGE) {
-		folio = __filemap_get_folio(mapping, vmf->pgoff, 0, 0);
-		if (!IS_ERR(folio)) {
-			folio_put(folio);
-		} else if (vmf->pgoff < DIV_ROUND_UP(i_size_read(mapping->host), PAGE_SIZE)) {
-			readahead_bound(&file->f_ra);
-			page_cache_sync_readahead(mapping, &file->f_ra, file, vmf->pgoff, 1);
-			major = VM_FAULT_MAJOR;
-		}
-	}
-	return filemap_fault(vmf) | major;
 }
 #else
 static bool readahead_refuse(struct readahead_control *rac, struct folio *folio)
 {
 	return false;
 }
-
-vm_fault_t smcfs_filemap_fault(struct vm_fault *vmf)
-{
-	return filemap_fault(vmf);
-}
 #endif
 
 /* ->readahead: as read_folio for a window, in transfers of a bounded size. */
 void smcfs_readahead(struct readahead_control *rac)
 {
-	struct inode *inode = rac->mapping->host;
-	struct smcfs_region *region = smcfs_i(inode)->region;
-	struct smcfs_grant *grant = smcfs_region_grant(region);
-	struct smcfs_xfer *xfer = NULL;
+	struct smcfs_fetch fetch;
 	struct folio *folio;
 
 	/* The core unlocks what is left in the window; read_folio tells who needs it the error. */
-	if (IS_ERR(grant))
+	if (!smcfs_fetch_begin(&fetch, rac->mapping->host))
 		return;
-	while ((folio = readahead_folio(rac))) {
-		size_t length;
-
-		if (readahead_refuse(rac, folio))
-			continue;
-		length = fetch_length(inode, folio);
-		if (xfer && (xfer->nr_segs + SMCFS_FETCH_SEGS > SMCFS_XFER_SEGS_MAX ||
-			     xfer->bytes + length > SMCFS_FETCH_BYTES_MAX)) {
-			fetch_submit(xfer);
-			xfer = NULL;
-		}
-		if (!length) {
-			folio_mark_uptodate(folio);
-			folio_unlock(folio);
-			continue;
-		}
-		if (!xfer)
-			xfer = fetch_create(region, grant);
-		smcfs_grant_add(xfer, folio, 0, folio_pos(folio), length);
-	}
-	if (xfer)
-		fetch_submit(xfer);
-	smcfs_grant_put(grant);
+	while ((folio = readahead_folio(rac)))
+		if (!readahead_refuse(rac, folio))
+			smcfs_fetch_add(&fetch, folio);
+	smcfs_fetch_end(&fetch);
 }
 
 /**

@@ -122,6 +122,7 @@ static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const 
 	strscpy(region->name, name, sizeof(region->name));
 	spin_lock_init(&region->lock);
 	region->state = SMCFS_REGION_BINDING;
+	region->numa_node = NUMA_NO_NODE;
 	init_waitqueue_head(&region->wait);
 	spin_lock_init(&region->wb_lock);
 	INIT_LIST_HEAD(&region->wb_inflight);
@@ -544,6 +545,7 @@ static void region_bind_locked(struct smcfs_region *region, const struct smcfs_r
 	first = region->state == SMCFS_REGION_BINDING;
 	old = region->grant;
 	region->grant = grant;
+	WRITE_ONCE(region->numa_node, grant->session->numa_node);
 	if (first) {
 		region->desc = *desc;
 		region->writers = desc->writers;
@@ -886,6 +888,17 @@ int smcfs_region_writer_result(u64 id, int err)
 
 /* ------------------------------------------------------------------ deferred flush */
 
+int smcfs_region_cpu(struct smcfs_region *region)
+{
+	int node = READ_ONCE(region->numa_node);
+	int cpu;
+
+	if (node == NUMA_NO_NODE || node == numa_node_id())
+		return WORK_CPU_UNBOUND;
+	cpu = cpumask_any_and_distribute(cpumask_of_node(node), cpu_online_mask);
+	return cpu < nr_cpu_ids ? cpu : WORK_CPU_UNBOUND;
+}
+
 static void region_flush_work(struct work_struct *work)
 {
 	struct smcfs_region *region = container_of(to_delayed_work(work), struct smcfs_region,
@@ -908,14 +921,15 @@ static void region_flush_work(struct work_struct *work)
 
 void smcfs_region_flush_later(struct smcfs_region *region, unsigned int delay_ms)
 {
+	int cpu = smcfs_region_cpu(region);
 	bool queued;
 
 	smcfs_region_hold(region);
 	if (delay_ms)
-		queued = queue_delayed_work(smcfs_flush_wq, &region->flush_work,
-					    msecs_to_jiffies(delay_ms));
+		queued = queue_delayed_work_on(cpu, smcfs_flush_wq, &region->flush_work,
+					       msecs_to_jiffies(delay_ms));
 	else	/* sooner than what may be pending */
-		queued = !mod_delayed_work(smcfs_flush_wq, &region->flush_work, 0);
+		queued = !mod_delayed_work_on(cpu, smcfs_flush_wq, &region->flush_work, 0);
 	if (!queued)
 		smcfs_region_put(region);	/* never the last: whoever calls has one */
 	/* Pairs with region_kill(). */
@@ -933,7 +947,8 @@ void smcfs_region_flush_paced(struct smcfs_region *region)
 	if (smcfs_region_dead(region) || !timer_pending(&region->flush_work.timer))
 		return;
 	smcfs_region_hold(region);
-	if (mod_delayed_work(smcfs_flush_wq, &region->flush_work, delay))
+	if (mod_delayed_work_on(smcfs_region_cpu(region), smcfs_flush_wq, &region->flush_work,
+				delay))
 		smcfs_region_put(region);
 	smp_mb();	/* as in flush_later() */
 	if (smcfs_region_dead(region) && cancel_delayed_work(&region->flush_work))

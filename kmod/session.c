@@ -294,6 +294,7 @@ int smcfs_session_connect(const struct smcfs_session_params *params)
 	session = kzalloc(sizeof(*session), GFP_KERNEL);
 	if (!session)
 		return -ENOMEM;
+	session->numa_node = NUMA_NO_NODE;
 	if (!try_module_get(THIS_MODULE)) {
 		kfree(session);
 		return -ENODEV;

@@ -258,6 +258,7 @@ struct smcfs_session {
 	struct smcfs_stats	stats;
 	struct smcfs_stages	*stages;	/* cmpxchg once, by the first merge region */
 	char			device[IB_DEVICE_NAME_MAX];	/* [const] after connect */
+	int			numa_node;	/* [const] after connect: of the device, or none */
 };
 
 /* -EEXIST, -EINVAL, -ENOMEM, or 0: connecting; the result is an event. Takes a module reference. */
@@ -353,6 +354,7 @@ struct smcfs_pace {
 	bool			stopped;	/* [lock] until it is bound, and when it is dead */
 	struct hrtimer		timer;
 	struct work_struct	work;
+	struct smcfs_region	*region;	/* [const] that it is a part of */
 };
 
 struct smcfs_region {
@@ -369,6 +371,7 @@ struct smcfs_region {
 	bool			is_prefix;	/* [lock] FAILED since it is a directory */
 	unsigned long		expires;	/* [lock] jiffies: a failed bind is forgotten */
 	struct smcfs_grant	*grant;		/* [lock] NULL unless bound */
+	int			numa_node;	/* READ_ONCE: of the last grant's device, or none */
 	struct smcfs_region_desc desc;		/* [const] once bound */
 	struct inode		*inode;		/* [lock] weak: cleared when it is evicted */
 	wait_queue_head_t	wait;		/* state, writer state, wb_done changed */
@@ -456,6 +459,8 @@ static inline struct smcfs_region *smcfs_region_hold(struct smcfs_region *region
 /* Reference to the current grant if requests may be sent, else ERR_PTR(-EIO). */
 struct smcfs_grant *smcfs_region_grant(struct smcfs_region *region);
 bool smcfs_region_dead(struct smcfs_region *region);
+/* A processor near the device, for work that compares and sends, or WORK_CPU_UNBOUND. */
+int smcfs_region_cpu(struct smcfs_region *region);
 /* The names under @prefix of @peer are known to be a directory. */
 bool smcfs_region_is_prefix(struct smcfs_peer *peer, const char *prefix);
 /* Counts an open; EBUSY while detaching, EIO when dead. */
@@ -662,8 +667,30 @@ static inline bool smcfs_region_merges(const struct smcfs_region *region)
 
 int smcfs_read_folio(struct file *file, struct folio *folio);
 void smcfs_readahead(struct readahead_control *rac);
-vm_fault_t smcfs_filemap_fault(struct vm_fault *vmf);
+void smcfs_readahead_bound(struct file_ra_state *ra);
 int smcfs_fetch_folio_sync(struct inode *inode, struct folio *folio);
+
+/*
+ * Folios on their way into as few transfers as there may be; a transfer that is not full is at
+ * hand until the next submit. Locked folios in it are no reason not to add more, as in readahead.
+ */
+struct smcfs_fetch {
+	struct inode		*inode;
+	struct smcfs_grant	*grant;		/* reference */
+	struct smcfs_xfer	*xfer;		/* being filled, or NULL */
+};
+
+bool smcfs_fetch_begin(struct smcfs_fetch *fetch, struct inode *inode);
+void smcfs_fetch_add(struct smcfs_fetch *fetch, struct folio *folio);
+void smcfs_fetch_submit(struct smcfs_fetch *fetch);
+void smcfs_fetch_end(struct smcfs_fetch *fetch);
+
+/* ahead.c; of each open file. */
+struct smcfs_file *smcfs_ahead_open(void);	/* NULL: no memory */
+void smcfs_ahead_close(struct smcfs_file *sfile);
+void smcfs_ahead_read(struct file *file, loff_t pos, size_t length);
+vm_fault_t smcfs_ahead_fault(struct vm_fault *vmf);
+vm_fault_t smcfs_map_pages(struct vm_fault *vmf, pgoff_t start, pgoff_t end);
 
 vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf);
 extern const struct address_space_operations smcfs_aops;

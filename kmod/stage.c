@@ -62,7 +62,7 @@ int smcfs_stages_create(struct smcfs_session *session)
 
 	if (READ_ONCE(session->stages))
 		return 0;
-	stages = kvzalloc(sizeof(*stages), GFP_KERNEL);
+	stages = kvzalloc_node(sizeof(*stages), GFP_KERNEL, session->numa_node);
 	if (!stages)
 		return -ENOMEM;
 	spin_lock_init(&stages->lock);
@@ -70,7 +70,7 @@ int smcfs_stages_create(struct smcfs_session *session)
 	init_waitqueue_head(&stages->wait);
 	for (i = 0; i < SMCFS_STAGES; i++) {
 		struct smcfs_stage *stage = &stages->stages[i];
-		struct page *page = alloc_page(GFP_KERNEL);
+		struct page *page = alloc_pages_node(session->numa_node, GFP_KERNEL, 0);
 
 		if (!page) {
 			smcfs_stages_free(stages);

@@ -80,7 +80,8 @@ int smcfs_twin_take(struct folio *folio, unsigned int index)
 	if (twin)
 		return 0;
 	/* Rather again later than an OOM kill: the memory comes from pages that are being sent. */
-	twin = alloc_page(GFP_NOFS | __GFP_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN);
+	twin = alloc_pages_node(READ_ONCE(smcfs_i(folio->mapping->host)->region->numa_node),
+				GFP_NOFS | __GFP_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN, 0);
 	if (!twin)
 		return -ENOMEM;
 	spin_lock_irqsave(&sf->lock, flags);

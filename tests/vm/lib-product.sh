@@ -201,6 +201,9 @@ p_start() {
 	printf '%s\n' "$*" >&"${PROBE_IN[$name]}"
 }
 
+# Without a line for each call.
+p_quiet() { p "$@" >/dev/null; }
+
 p_end() {
 	IFS= read -r PROBE_REPLY <&"${PROBE_OUT[$1]}" || fail "probe $1 has ended"
 	printf '  %s: %s\n' "$1" "$PROBE_REPLY"

@@ -30,6 +30,7 @@ class Shape:
     mem: int = 1024  # MB
     target_mem: int = 0  # MB of the target; 0: as the others
     nics: int = 1
+    numa: int = 1  # nodes of memory and processors; the cards are on the last
     mtu: int = 1500
 
 
@@ -105,7 +106,7 @@ class Guest:
     def _arguments(self, interactive: bool) -> list[str]:
         boot, shape = self._boot, self._shape
         args = ["qemu-system-x86_64", "-name", self.name, "-nodefaults", "-no-reboot",
-                "-display", "none", "-smp", str(shape.cpus), "-m", str(self._mem()),
+                "-display", "none", "-smp", f"{shape.cpus},sockets={shape.numa}", "-m", str(self._mem()),
                 "-rtc", "base=utc"]
         if kvm_is_usable():
             args += ["-accel", "kvm", "-cpu", "host"]
@@ -116,6 +117,7 @@ class Guest:
             # to double fault right after it, with impossible flags, in QEMU 7.2's emulation.
             args += ["-accel", "tcg,thread=multi,tb-size=512",
                      "-cpu", "max,-erms,-fsrm,-la57,-cx16"]
+        args += self._numa_arguments()
         args += ["-kernel", str(boot.image),
                  "-initrd", str(boot.initramfs), "-append", self._command_line(),
                  "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
@@ -125,16 +127,32 @@ class Guest:
                  "-device", "virtserialport,chardev=ctl,name=smc.driver",
                  "-chardev", f"socket,id=qmp,path={self._sockets['qmp']},server=on,wait=off",
                  "-mon", "chardev=qmp,mode=control"]
+        if shape.numa > 1:
+            # The last device but for the cards: on its bus all others would be put.
+            args += ["-device", f"pxb,id=far,bus_nr=64,numa_node={shape.numa - 1}"]
         for nic, fd in enumerate(self._network.fds(self.port)):
             args += ["-netdev", f"stream,id=n{nic},addr.type=fd,addr.str={fd}",
                      "-device", f"virtio-net-pci,id=nic{nic},netdev=n{nic},romfile=,"
-                                f"mac=52:54:00:77:{nic:02x}:{self.index:02x}"]
+                                f"mac=52:54:00:77:{nic:02x}:{self.index:02x}"
+                                + (",bus=far" if shape.numa > 1 else "")]
         if interactive:
             args += ["-chardev", f"stdio,id=console,mux=on,signal=off,logfile={self.log}",
                      "-mon", "chardev=console,mode=readline"]
         else:
             args += ["-chardev", f"file,id=console,path={self.log}"]
         return args + ["-serial", "chardev:console"]
+
+    def _numa_arguments(self) -> list[str]:
+        shape = self._shape
+        if shape.numa == 1:
+            return []
+        args = []
+        for node in range(shape.numa):
+            first = node * shape.cpus // shape.numa
+            last = (node + 1) * shape.cpus // shape.numa - 1
+            args += ["-object", f"memory-backend-ram,id=ram{node},size={self._mem() // shape.numa}M",
+                     "-numa", f"node,nodeid={node},memdev=ram{node},cpus={first}-{last}"]
+        return args
 
     async def start(self, interactive: bool, on_line) -> None:
         """Boot. on_line(guest, line) gets each request of the guest."""

@@ -13,7 +13,7 @@ from errors import VmError
 from guest import Shape
 
 KERNELS = ("6.1", "6.12", "debug")
-SHAPE_KEYS = ("nodes", "cpus", "mem", "target_mem", "nics", "mtu")
+SHAPE_KEYS = ("nodes", "cpus", "mem", "target_mem", "nics", "mtu", "numa")
 
 
 @dataclass(frozen=True)

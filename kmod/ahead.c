@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is fetched besides the page that was asked for: granules and strides.
+ * Copyright (c) 2026 The SMC authors
+ *
+ * The core's readahead serves what is sequential, and reads around a fault. It knows nothing of a
+ * program that walks a column of a matrix, and its windows begin anywhere. Where a region has a
+ * granule, or an open file misses at a constant distance, absent pages are fetched from here before
+ * the core looks for them, which then finds them in the page cache, locked, and waits.
+ *
+ *	granule: 16 KiB		|....|....|XXXX|....|	what a fault at X brings, in one folio
+ *	stride: 5 pages		X....X....X....o....o	the third miss brings what comes next, too
+ *
+ * A miss counts for a stride only if the pages beside it are absent: in a sequential walk, whose
+ * misses are a window apart, the page before it was just read.
+ *
+ * Contexts: process; faults under mmap_lock or a lock of the mapping, or none. Nothing here waits
+ *	for the network.
+ * Locking: the mapping's invalidate_lock, shared, around what is added to the page cache;
+ *	smcfs_file.lock, a leaf.
+ * Lifetime: a smcfs_file is its open file's.
+ * Failure: no memory: fewer pages come, and the core fetches the one that is wanted. What failed to
+ *	be fetched is not uptodate, and the core asks again for what it needs.
+ */
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "smcfs.h"
+
+/* After so many equal distances between misses, in a row, the next are expected. */
+#define STRIDE_AFTER	2
+/* Accesses that are fetched ahead when a stride was found; twice as many each time it holds. */
+#define STRIDE_FIRST	2U
+
+struct smcfs_file {
+	spinlock_t	lock;
+	pgoff_t		last;		/* [lock] the last miss */
+	long		stride;		/* [lock] from the one before to it */
+	unsigned int	seen;		/* [lock] distances that equalled stride, in a row */
+	unsigned int	ahead;		/* [lock] accesses behind last that were fetched ahead */
+};
+
+struct smcfs_file *smcfs_ahead_open(void)
+{
+	struct smcfs_file *sfile = kzalloc(sizeof(*sfile), GFP_KERNEL_ACCOUNT);
+
+	if (sfile)
+		spin_lock_init(&sfile->lock);
+	return sfile;
+}
+
+void smcfs_ahead_close(struct smcfs_file *sfile)
+{
+	kfree(sfile);
+}
+
+static bool ahead_cached(struct address_space *mapping, pgoff_t index)
+{
+	loff_t pos = (loff_t)index << PAGE_SHIFT;
+
+	return filemap_range_has_page(mapping, pos, pos);
+}
+
+/*
+ * Pages @index and @nr - 1 more are absent. @most: accesses that may be fetched ahead.
+ * Return: how many to fetch, *@stride pages from each other; 0: none.
+ */
+static unsigned int stride_miss(struct smcfs_file *sfile, pgoff_t index, bool alone,
+				unsigned int most, long *stride)
+{
+	unsigned int ahead = 0;
+	long far;
+
+	spin_lock(&sfile->lock);
+	far = index - sfile->last;
+	if (!alone || !far) {
+		sfile->seen = 0;
+		sfile->stride = 0;
+	} else if (sfile->ahead && far == sfile->stride * (long)(sfile->ahead + 1)) {
+		ahead = 2 * sfile->ahead;
+	} else if (far == sfile->stride) {
+		ahead = ++sfile->seen >= STRIDE_AFTER ? STRIDE_FIRST : 0;
+	} else {
+		sfile->seen = 1;
+		sfile->stride = far;
+	}
+	ahead = min(ahead, most);
+	sfile->ahead = ahead;
+	sfile->last = index;
+	*stride = sfile->stride;
+	spin_unlock(&sfile->lock);
+	return ahead;
+}
+
+/* A folio of 2^@order absent pages, locked and in the page cache. Return: NULL if one is there. */
+static struct folio *ahead_add(struct address_space *mapping, pgoff_t index, unsigned int order)
+{
+	gfp_t gfp = readahead_gfp_mask(mapping);
+	struct folio *folio = filemap_alloc_folio(gfp, order);
+
+	if (!folio)
+		return NULL;
+	if (filemap_add_folio(mapping, folio, index, gfp)) {
+		folio_put(folio);
+		return NULL;
+	}
+	return folio;
+}
+
+/* Fetches what is absent of pages @first to before @end, granules both. */
+static void ahead_fetch(struct smcfs_fetch *fetch, struct address_space *mapping, pgoff_t first,
+			pgoff_t end, unsigned int granule)
+{
+	unsigned int most = min_t(unsigned int, ilog2(granule), SMCFS_FOLIO_ORDER_MAX);
+
+	while (first < end) {
+		unsigned int order = most;
+		struct folio *folio = NULL;
+
+		/* Page caches have no folios of two pages (before 6.9), nor any beyond their file. */
+		while (order && (order == 1 || first + (1UL << order) > end ||
+				 !IS_ALIGNED(first, 1UL << order)))
+			order--;
+		if (order)
+			folio = ahead_add(mapping, first, order);
+		if (!folio) {
+			order = 0;
+			folio = ahead_add(mapping, first, 0);
+		}
+		first += 1UL << order;
+		if (!folio)
+			continue;
+		smcfs_fetch_add(fetch, folio);
+		folio_put(folio);
+	}
+}
+
+/*
+ * A program is about to need pages @index to before @index + @nr, the first of which is absent.
+ * @random: it said so.
+ * Return: they are on their way, as far as there was memory; false: they are the core's.
+ */
+static bool ahead_miss(struct file *file, pgoff_t index, unsigned int nr, bool random)
+{
+	struct address_space *mapping = file->f_mapping;
+	struct smcfs_region *region = smcfs_i(mapping->host)->region;
+	pgoff_t end = DIV_ROUND_UP(i_size_read(mapping->host), PAGE_SIZE);
+	unsigned int granule = READ_ONCE(region->granule) >> PAGE_SHIFT;
+	/* Its owner, or the administrator, may have set it. */
+	unsigned int window = READ_ONCE(file->f_ra.ra_pages);
+	/* Nothing is left to readahead: granule by granule, with the next on its way. */
+	bool large = granule > 1 && granule >= window;
+	unsigned int ahead = 0, i;
+	struct smcfs_fetch fetch;
+	long stride = 0;
+	bool alone;
+
+	if (index >= end)
+		return false;
+	alone = large || (!(index && ahead_cached(mapping, index - 1)) &&
+			  !ahead_cached(mapping, index + nr));
+	if (!random)
+		ahead = stride_miss(file->private_data, index, alone,
+				    large ? 1 : window / round_up(nr, granule), &stride);
+	if (!ahead && (granule == 1 || !(alone || random)))
+		return false;
+	if (!smcfs_fetch_begin(&fetch, mapping->host))
+		return false;
+	filemap_invalidate_lock_shared(mapping);
+	for (i = 0; i <= ahead; i++, index += stride) {
+		/* Also when it went below the first page. */
+		if (index >= end)
+			break;
+		ahead_fetch(&fetch, mapping, round_down(index, granule),
+			    min(end, round_up(index + nr, granule)), granule);
+		/* What is waited for does not wait for the rest. */
+		if (!i)
+			smcfs_fetch_submit(&fetch);
+	}
+	filemap_invalidate_unlock_shared(mapping);
+	smcfs_fetch_end(&fetch);
+	return true;
+}
+
+/**
+ * smcfs_ahead_read() - read(2) is about to look for pages
+ * @file: of a region.
+ * @pos: first byte.
+ * @length: bytes.
+ *
+ * Context: process.
+ */
+void smcfs_ahead_read(struct file *file, loff_t pos, size_t length)
+{
+	pgoff_t index = pos >> PAGE_SHIFT;
+	pgoff_t last = (pos + length - 1) >> PAGE_SHIFT;
+
+	/* Longer ones are bandwidth, which the core's windows are for. */
+	if (!length || last - index >= READ_ONCE(file->f_ra.ra_pages) ||
+	    ahead_cached(file->f_mapping, index))
+		return;
+	ahead_miss(file, index, last - index + 1, file->f_mode & FMODE_RANDOM);
+}
+
+/* Would the core read around the page by folios that smcfs_readahead() does not let in? */
+static bool ahead_huge(struct file *file, unsigned long vm_flags)
+{
+#ifdef SMCFS_ORDER_UNBOUNDED
+	if (vm_flags & VM_HUGEPAGE) {
+		smcfs_readahead_bound(&file->f_ra);
+		return true;
+	}
+#endif
+	return false;
+}
+
+/**
+ * smcfs_ahead_fault() - a page is not in the page table
+ * @vmf: of a mapping of a region.
+ *
+ * Context: process, under mmap_lock, or the mapping's own.
+ * Return: what is to be added to the result of filemap_fault().
+ */
+vm_fault_t smcfs_ahead_fault(struct vm_fault *vmf)
+{
+	unsigned long vm_flags = vmf->vma->vm_flags;
+	struct file *file = vmf->vma->vm_file;
+	struct inode *inode = file_inode(file);
+	unsigned int granule = READ_ONCE(smcfs_i(inode)->region->granule) >> PAGE_SHIFT;
+
+	if (ahead_cached(file->f_mapping, vmf->pgoff) ||
+	    vmf->pgoff >= DIV_ROUND_UP(i_size_read(inode), PAGE_SIZE))
+		return 0;
+	if (ahead_miss(file, vmf->pgoff, 1, vm_flags & VM_RAND_READ))
+		return VM_FAULT_MAJOR;
+	/* Around a fault the core looks for no granules; what goes on behind it it does find. */
+	if (!ahead_huge(file, vm_flags) && granule == 1)
+		return 0;
+	page_cache_sync_readahead(file->f_mapping, &file->f_ra, file, vmf->pgoff, granule);
+	return VM_FAULT_MAJOR;
+}
+
+/**
+ * smcfs_map_pages() - ->map_pages: what is in the page cache around a page that is read
+ * @vmf: of a mapping of a region.
+ * @start: the first page that the core would map.
+ * @end: the last.
+ *
+ * All of its granule, as far as the mapping and the page of page tables go.
+ * Context: process, under RCU.
+ * Return: as filemap_map_pages().
+ */
+vm_fault_t smcfs_map_pages(struct vm_fault *vmf, pgoff_t start, pgoff_t end)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct smcfs_region *region = smcfs_i(file_inode(vma->vm_file))->region;
+	unsigned int granule = READ_ONCE(region->granule) >> PAGE_SHIFT;
+
+	if (granule > 1) {
+		unsigned long low = max(vma->vm_start, vmf->address & PMD_MASK);
+		unsigned long high = min(vma->vm_end - 1, vmf->address | ~PMD_MASK);
+		pgoff_t base = vmf->pgoff - ((vmf->address - low) >> PAGE_SHIFT);
+		pgoff_t top = vmf->pgoff + ((high - vmf->address) >> PAGE_SHIFT);
+
+		start = min(start, max(base, round_down(vmf->pgoff, granule)));
+		end = max(end, min(top, round_up(vmf->pgoff + 1, granule) - 1));
+	}
+	return filemap_map_pages(vmf, start, end);
+}
