@@ -62,28 +62,38 @@ static bool ahead_cached(struct address_space *mapping, pgoff_t index)
 	return filemap_range_has_page(mapping, pos, pos);
 }
 
+/* Are the pages beside @index to before @index + @nr absent? */
+static bool ahead_alone(struct address_space *mapping, pgoff_t index, unsigned int nr)
+{
+	return !(index && ahead_cached(mapping, index - 1)) && !ahead_cached(mapping, index + nr);
+}
+
 /*
- * Pages @index and @nr - 1 more are absent. @most: accesses that may be fetched ahead.
+ * Pages @index to before @index + @nr are absent. @most: accesses that may be fetched ahead.
+ * @large: the core reads nothing ahead.
  * Return: how many to fetch, *@stride pages from each other; 0: none.
  */
-static unsigned int stride_miss(struct smcfs_file *sfile, pgoff_t index, bool alone,
-				unsigned int most, long *stride)
+static unsigned int stride_miss(struct file *file, pgoff_t index, unsigned int nr,
+				unsigned int most, bool large, long *stride)
 {
+	struct smcfs_file *sfile = file->private_data;
 	unsigned int ahead = 0;
 	long far;
 
 	spin_lock(&sfile->lock);
 	far = index - sfile->last;
-	if (!alone || !far) {
-		sfile->seen = 0;
-		sfile->stride = 0;
-	} else if (sfile->ahead && far == sfile->stride * (long)(sfile->ahead + 1)) {
+	if (sfile->ahead && far == sfile->stride * (long)(sfile->ahead + 1))
 		ahead = 2 * sfile->ahead;
-	} else if (far == sfile->stride) {
+	else if (far && far == sfile->stride)
 		ahead = ++sfile->seen >= STRIDE_AFTER ? STRIDE_FIRST : 0;
-	} else {
+	if (!ahead && far != sfile->stride) {
 		sfile->seen = 1;
 		sfile->stride = far;
+	}
+	if (ahead && !large && !ahead_alone(file->f_mapping, index, nr)) {
+		sfile->seen = 0;
+		sfile->stride = 0;
+		ahead = 0;
 	}
 	ahead = min(ahead, most);
 	sfile->ahead = ahead;
@@ -154,16 +164,14 @@ static bool ahead_miss(struct file *file, pgoff_t index, unsigned int nr, bool r
 	unsigned int ahead = 0, i;
 	struct smcfs_fetch fetch;
 	long stride = 0;
-	bool alone;
 
 	if (index >= end)
 		return false;
-	alone = large || (!(index && ahead_cached(mapping, index - 1)) &&
-			  !ahead_cached(mapping, index + nr));
 	if (!random)
-		ahead = stride_miss(file->private_data, index, alone,
-				    large ? 1 : window / round_up(nr, granule), &stride);
-	if (!ahead && (granule == 1 || !(alone || random)))
+		ahead = stride_miss(file, index, nr, large ? 1 : window / round_up(nr, granule),
+				    large, &stride);
+	if (!ahead && (granule == 1 ||
+		       !(large || random || ahead_alone(mapping, index, nr))))
 		return false;
 	if (!smcfs_fetch_begin(&fetch, mapping->host))
 		return false;
@@ -229,6 +237,8 @@ vm_fault_t smcfs_ahead_fault(struct vm_fault *vmf)
 	struct inode *inode = file_inode(file);
 	unsigned int granule = READ_ONCE(smcfs_i(inode)->region->granule) >> PAGE_SHIFT;
 
+	if (granule == 1 && (vm_flags & (VM_RAND_READ | VM_HUGEPAGE)) == VM_RAND_READ)
+		return 0;
 	if (ahead_cached(file->f_mapping, vmf->pgoff) ||
 	    vmf->pgoff >= DIV_ROUND_UP(i_size_read(inode), PAGE_SIZE))
 		return 0;
