@@ -32,12 +32,12 @@ std::array<nla_policy, SMCFS_A_MAX + 1> make_policy()
          {SMCFS_A_MODE, SMCFS_A_UID, SMCFS_A_GID, SMCFS_A_WRITERS, SMCFS_A_FLAGS, SMCFS_A_ERRNO,
           SMCFS_A_STATE, SMCFS_A_FLUSH_AFTER_MS, SMCFS_A_MERGE_UNIT, SMCFS_A_SYNC_MODE,
           SMCFS_A_PUSH_DELAY_US, SMCFS_A_MAX_STALE_US, SMCFS_A_OPENERS, SMCFS_A_WRITER_STATE,
-          SMCFS_A_OLDEST_MS, SMCFS_A_INFLIGHT, SMCFS_A_QUEUED, SMCFS_A_LATENCY})
+          SMCFS_A_OLDEST_MS, SMCFS_A_INFLIGHT, SMCFS_A_QUEUED, SMCFS_A_LATENCY, SMCFS_A_GRANULE})
         policy[attr].type = NLA_U32;
-    for (int attr :
-         {SMCFS_A_CTO, SMCFS_A_DAEMON_PRESENT, SMCFS_A_CTO_ORIGIN, SMCFS_A_FLUSH_AFTER_ORIGIN,
-          SMCFS_A_MERGE_UNIT_ORIGIN, SMCFS_A_WRITERS_ORIGIN, SMCFS_A_SYNC_MODE_ORIGIN,
-          SMCFS_A_PUSH_DELAY_ORIGIN, SMCFS_A_MAX_STALE_ORIGIN, SMCFS_A_HOT, SMCFS_A_HOT_ORIGIN})
+    for (int attr : {SMCFS_A_CTO, SMCFS_A_DAEMON_PRESENT, SMCFS_A_CTO_ORIGIN,
+                     SMCFS_A_FLUSH_AFTER_ORIGIN, SMCFS_A_MERGE_UNIT_ORIGIN, SMCFS_A_WRITERS_ORIGIN,
+                     SMCFS_A_SYNC_MODE_ORIGIN, SMCFS_A_PUSH_DELAY_ORIGIN, SMCFS_A_MAX_STALE_ORIGIN,
+                     SMCFS_A_HOT, SMCFS_A_HOT_ORIGIN, SMCFS_A_GRANULE_ORIGIN})
         policy[attr].type = NLA_U8;
     policy[SMCFS_A_STATS].type = NLA_NESTED;
     return policy;
@@ -213,6 +213,10 @@ Result<RegionInfo> parse_region(const nlmsghdr* msg)
         info.hot = nla_get_u8(attrs[SMCFS_A_HOT]) != 0;
     if (attrs[SMCFS_A_HOT_ORIGIN])
         info.hot_origin = nla_get_u8(attrs[SMCFS_A_HOT_ORIGIN]);
+    if (attrs[SMCFS_A_GRANULE])
+        info.granule = nla_get_u32(attrs[SMCFS_A_GRANULE]);
+    if (attrs[SMCFS_A_GRANULE_ORIGIN])
+        info.granule_origin = nla_get_u8(attrs[SMCFS_A_GRANULE_ORIGIN]);
     info.dirty_bytes = get_u64(attrs, SMCFS_A_DIRTY_BYTES);
     info.writeback_bytes = get_u64(attrs, SMCFS_A_WRITEBACK_BYTES);
     info.cached_bytes = get_u64(attrs, SMCFS_A_CACHED_BYTES);

@@ -74,6 +74,8 @@ struct RegionInfo {
     uint32_t max_stale_origin = SMCFS_ORIGIN_UNSPEC;
     std::optional<bool> hot;
     uint32_t hot_origin = SMCFS_ORIGIN_UNSPEC;
+    std::optional<uint32_t> granule; // bytes
+    uint32_t granule_origin = SMCFS_ORIGIN_UNSPEC;
     uint64_t dirty_bytes = 0;
     uint64_t writeback_bytes = 0;
     uint64_t cached_bytes = 0;
@@ -123,6 +125,7 @@ struct RegionSettings {
     std::optional<uint32_t> push_delay_us;
     std::optional<uint32_t> max_stale_us;
     std::optional<bool> hot;
+    std::optional<uint32_t> granule; // bytes
 };
 
 // One message of the family. EPROTO names the attribute that is missing or malformed.

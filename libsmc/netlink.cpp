@@ -264,7 +264,8 @@ Result<void> Kernel::set(uint64_t id, const RegionSettings& settings)
                                       {SMCFS_A_MERGE_UNIT, settings.merge_unit},
                                       {SMCFS_A_SYNC_MODE, settings.sync_mode},
                                       {SMCFS_A_PUSH_DELAY_US, settings.push_delay_us},
-                                      {SMCFS_A_MAX_STALE_US, settings.max_stale_us}})
+                                      {SMCFS_A_MAX_STALE_US, settings.max_stale_us},
+                                      {SMCFS_A_GRANULE, settings.granule}})
         if (err >= 0 && value)
             err = nla_put_u32(msg.get(), attr, *value);
     if (err < 0)

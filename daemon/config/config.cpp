@@ -201,6 +201,12 @@ RegionParams read_params(TableReader& reader, std::string_view mode_key)
     number(params.push_delay_us, "push_delay_us", 0, SMCFS_PUSH_DELAY_US_MAX);
     number(params.max_stale_us, "max_stale_us", 0, SMCFS_MAX_STALE_US_MAX);
     params.hot = reader.boolean("hot");
+    if (const auto granule = reader.size("granule", SMCFS_GRANULE_MIN, SMCFS_GRANULE_MAX)) {
+        if (!granule_valid(*granule))
+            reader.issue("granule", "is no power of two");
+        else
+            params.granule = static_cast<std::uint32_t>(*granule);
+    }
     return params;
 }
 

@@ -167,6 +167,8 @@ Json to_json(const RegionParams& params)
         json["max_stale_us"] = *params.max_stale_us;
     if (params.hot)
         json["hot"] = *params.hot;
+    if (params.granule)
+        json["granule"] = *params.granule;
     return json;
 }
 
@@ -199,6 +201,9 @@ Result<RegionParams> params_from_json(const Json& json)
     params.max_stale_us = SMC_TRY(number("max_stale_us", 0, SMCFS_MAX_STALE_US_MAX));
     if (json.contains("hot"))
         params.hot = SMC_TRY(get_bool(json, "hot"));
+    params.granule = SMC_TRY(number("granule", SMCFS_GRANULE_MIN, SMCFS_GRANULE_MAX));
+    if (params.granule && !granule_valid(*params.granule))
+        return fail(EINVAL, "key \"granule\" must be a power of two");
     return params;
 }
 

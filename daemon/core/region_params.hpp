@@ -15,6 +15,11 @@ namespace smc {
 
 inline constexpr std::uint32_t kFlushAfterMsMax = 3'600'000;
 
+constexpr bool granule_valid(std::uint64_t bytes)
+{
+    return bytes >= SMCFS_GRANULE_MIN && bytes <= SMCFS_GRANULE_MAX && (bytes & (bytes - 1)) == 0;
+}
+
 // Only members that are set count.
 struct RegionParams {
     std::optional<bool> cto;
@@ -23,6 +28,7 @@ struct RegionParams {
     std::optional<std::uint32_t> push_delay_us;  // to SMCFS_PUSH_DELAY_US_MAX
     std::optional<std::uint32_t> max_stale_us;   // to SMCFS_MAX_STALE_US_MAX; 0: off
     std::optional<bool> hot;
+    std::optional<std::uint32_t> granule; // bytes, see granule_valid()
 
     bool operator==(const RegionParams&) const = default;
 
@@ -35,6 +41,7 @@ struct RegionParams {
         fill(push_delay_us, weaker.push_delay_us);
         fill(max_stale_us, weaker.max_stale_us);
         fill(hot, weaker.hot);
+        fill(granule, weaker.granule);
     }
 
 private:

@@ -165,6 +165,7 @@ Result<void> KernelLink::region_set(RegionId region, const RegionParams& params,
     put(SMCFS_A_SYNC_MODE, params.mode);
     put(SMCFS_A_PUSH_DELAY_US, params.push_delay_us);
     put(SMCFS_A_MAX_STALE_US, params.max_stale_us);
+    put(SMCFS_A_GRANULE, params.granule);
     if (params.hot)
         nla_put_u8(message.get(), SMCFS_A_HOT, *params.hot ? 1 : 0);
     nla_put_u8(message.get(), SMCFS_A_ORIGIN, static_cast<std::uint8_t>(origin));

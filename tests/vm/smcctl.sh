@@ -23,6 +23,9 @@ write_client_config() {
 		[[region]]
 		match = "target/r"
 		flush_after_ms = 200
+		[[region]]
+		match = "target/ruled"
+		granule = "128K"
 	END
 }
 
@@ -84,6 +87,42 @@ on_the_client() {
 	barrier ended
 	on target json '["in"][0]["node"]' client sessions
 	barrier looked
+}
+
+# granule_is REGION BYTES ORIGIN
+granule_is() {
+	check_equal "granule" "$(smcctl get "$1" granule)" "$2"
+	json '["params"][0]["origin"]' "$3" get "$1" granule
+}
+
+granules_are_hinted_ruled_and_set() {
+	on target export_file hinted 64K --granule 1M
+	on target export_file ruled 64K --granule 64K
+	barrier exported
+	if [ "$NODE" = client ]; then
+		granule_is target:r 4096 default
+		check smcctl attach target:hinted
+		granule_is target:hinted 1048576 export
+		check smcctl attach target:ruled
+		granule_is target:ruled 131072 configuration
+		json '["set"]["granule"]' 65536 set target:ruled granule=64K
+		granule_is target:ruled 65536 set
+		check smcctl set target:ruled granule=4096
+		granule_is target:ruled 4096 set
+		check_fails smcctl set target:ruled granule=2K
+		check_fails smcctl set target:ruled granule=12K
+		smcctl set target:ruled granule=2M >/tmp/said 2>&1 || true
+		check grep -q 'from 4K to 1M' /tmp/said
+		granule_is target:ruled 4096 set
+		check smcctl detach target:ruled
+		check smcctl attach target:ruled
+		granule_is target:ruled 131072 configuration # anew
+		check smcctl detach target:ruled
+		check smcctl detach target:hinted
+	fi
+	barrier ended
+	on target unexport hinted
+	on target unexport ruled
 }
 
 flush_acquire_and_stats() {
@@ -491,6 +530,7 @@ without_the_daemon() {
 case_ "the product starts, and a region is there" start
 case_ "export, unexport, status and regions on the target" on_the_target
 case_ "attach, get, set, peers and sessions on the client" on_the_client
+case_ "a granule is hinted, ruled and set" granules_are_hinted_ruled_and_set
 case_ "flush, acquire, stats, ps and detach" flush_acquire_and_stats
 case_ "ping measures the control and the RDMA path" ping_measures
 case_ "events are told as they happen" events_are_told

@@ -101,6 +101,13 @@ std::string merge_unit_check(const std::string& text)
                                            : "must be a power of two from 4 to 4096";
 }
 
+std::string granule_check(const std::string& text)
+{
+    auto granule = parse_size(text);
+    return granule && granule_valid(*granule) ? std::string()
+                                              : "must be a power of two from 4K to 1M";
+}
+
 // Parameters that nodes which attach the region start with.
 void add_hints(CLI::App& verb, Json& hints)
 {
@@ -121,6 +128,12 @@ void add_hints(CLI::App& verb, Json& hints)
            "Hint: the same, for --sync-mode push");
     number("--max-stale-us", "max_stale_us", 0, SMCFS_MAX_STALE_US_MAX,
            "Hint: unchanged pages are dropped so often; 0: never");
+    verb.add_option_function<std::string>(
+            "--granule",
+            [&hints](const std::string& size) { hints["granule"] = *parse_size(size); },
+            "Hint: absent pages are fetched by so much: a power of two, 4K to 1M")
+        ->check(granule_check)
+        ->type_name("SIZE");
 }
 
 } // namespace

@@ -32,6 +32,7 @@ const std::vector<Param>& params()
         {"flush_after_ms", "flush_after_ms", &RegionInfo::flush_after_origin},
         {"generation", "generation", nullptr},
         {"gid", "gid", nullptr},
+        {"granule", "granule", &RegionInfo::granule_origin},
         {"hot", "hot", &RegionInfo::hot_origin},
         {"max_stale_us", "max_stale_us", &RegionInfo::max_stale_origin},
         {"merge_unit", "merge_unit", &RegionInfo::merge_unit_origin},
@@ -159,6 +160,11 @@ Result<void> apply(client::RegionSettings& settings, const std::string& assignme
         if (!merge_unit_valid(unit))
             return fail(EINVAL, "merge_unit must be a power of two from 4 to 4096");
         settings.merge_unit = static_cast<uint32_t>(unit);
+    } else if (key == "granule") {
+        uint64_t granule = SMC_TRY(parse_size(value));
+        if (!granule_valid(granule))
+            return fail(EINVAL, "granule must be a power of two from 4K to 1M");
+        settings.granule = static_cast<uint32_t>(granule);
     } else if (key == "writers") {
         if (value != "merge" && value != "exclusive")
             return fail(EINVAL, "writers must be merge or exclusive");
@@ -189,6 +195,8 @@ Json changes(const client::RegionSettings& settings)
         changed["max_stale_us"] = *settings.max_stale_us;
     if (settings.hot)
         changed["hot"] = *settings.hot;
+    if (settings.granule)
+        changed["granule"] = *settings.granule;
     return changed;
 }
 
@@ -227,7 +235,8 @@ Result<int> set(const Context& context, const SetArgs& args)
                          {"mode", "mode"},
                          {"push_delay_us", "push_delay_us"},
                          {"max_stale_us", "max_stale_us"},
-                         {"hot", "hot"}});
+                         {"hot", "hot"},
+                         {"granule", "granule"}});
     if (settings.sync_mode == SMCFS_SYNC_EAGER)
         out.line("stores through mappings are sent as soon as can be, but not waited for: "
                  "msync(2) is what waits");

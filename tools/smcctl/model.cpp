@@ -71,6 +71,7 @@ Json to_json(const client::RegionInfo& region)
         {"push_delay_us", value_or_null(region.push_delay_us)},
         {"max_stale_us", value_or_null(region.max_stale_us)},
         {"hot", value_or_null(region.hot)},
+        {"granule", value_or_null(region.granule)},
         {"dirty_bytes", region.dirty_bytes},
         {"writeback_bytes", region.writeback_bytes},
         {"cached_bytes", region.cached_bytes},

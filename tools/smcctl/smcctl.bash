@@ -46,13 +46,13 @@ _smcctl()
     local words=''
     case $verb in
     '') words="$verbs --json --socket --timeout --help --version" ;;
-    export) words='--host --hugepages --file --offset --length --mode --readonly --writers --merge-unit --sync-mode --flush-after-ms --push-delay-us --max-stale-us' ;;
+    export) words='--host --hugepages --file --offset --length --mode --readonly --writers --merge-unit --sync-mode --flush-after-ms --push-delay-us --max-stale-us --granule' ;;
     unexport) words=$(_smcctl_names regions name) ;;
     attach) words='--wait' && mapfile -t COMPREPLY < <(compgen -f -- "${cur:-/smc/}") ;;
     detach) words="--force --yes $(_smcctl_regions)" ;;
     flush | acquire) words="--offset --length $(_smcctl_regions)" ;;
-    get) words="cto flush_after_ms generation gid hot max_stale_us merge_unit mode permissions push_delay_us readonly size uid writers $(_smcctl_regions)" ;;
-    set) words="cto=on cto=off flush_after_ms= hot=on hot=off max_stale_us= merge_unit= mode=lazy mode=push mode=eager push_delay_us= writers=merge writers=exclusive $(_smcctl_regions)" ;;
+    get) words="cto flush_after_ms generation gid granule hot max_stale_us merge_unit mode permissions push_delay_us readonly size uid writers $(_smcctl_regions)" ;;
+    set) words="cto=on cto=off flush_after_ms= granule= hot=on hot=off max_stale_us= merge_unit= mode=lazy mode=push mode=eager push_delay_us= writers=merge writers=exclusive $(_smcctl_regions)" ;;
     ping) words="--seconds --no-rdma $(_smcctl_names peers node)" ;;
     advise) words="--time --with $(_smcctl_regions)" ;;
     inspect) words=$(_smcctl_regions) ;;

@@ -90,6 +90,7 @@ length = "2M"
 sync_mode = "eager"
 max_stale_us = 0
 hot = true
+granule = 8192
 [[region]]
 match = "gpu*/job/*"
 cto = false
@@ -97,6 +98,7 @@ flush_after_ms = 50
 mode = "push"
 push_delay_us = 0
 max_stale_us = 5000
+granule = "1M"
 )");
     for (const auto& issue : report.issues)
         UNSCOPED_INFO(issue.where << " " << issue.what);
@@ -133,15 +135,17 @@ max_stale_us = 5000
     CHECK(params.mode == SMCFS_SYNC_PUSH);
     CHECK(params.push_delay_us == 0);
     CHECK(params.max_stale_us == 5000);
+    CHECK(params.granule == 1U << 20);
     const auto& hints = config.exports.at("weights").hints;
     CHECK(hints.mode == SMCFS_SYNC_EAGER);
     CHECK(hints.max_stale_us == 0);
     CHECK(hints.hot == true);
+    CHECK(hints.granule == 8192);
     CHECK_FALSE(params.hot);
     CHECK_FALSE(hints.cto);
     // The node's own rule is stronger, key by key.
     auto merged = params;
-    merged.fill_from({.cto = true, .max_stale_us = 0});
+    merged.fill_from({.cto = true, .max_stale_us = 0, .granule = 4096});
     CHECK(merged == params);
     merged = hints;
     merged.fill_from(params);
@@ -175,6 +179,10 @@ TEST_CASE("a value out of range is named with the range", "[config]")
                Catch::Contains("max_stale_us") && Catch::Contains("out of range"));
     CHECK_THAT(only_issue("[[region]]\nmatch = \"*\"\npush_delay_us = 1000001"),
                Catch::Contains("push_delay_us") && Catch::Contains("out of range"));
+    CHECK_THAT(only_issue("[[region]]\nmatch = \"*\"\ngranule = \"2M\""),
+               Catch::Contains("granule") && Catch::Contains("out of range"));
+    CHECK_THAT(only_issue("[[region]]\nmatch = \"*\"\ngranule = \"48K\""),
+               Catch::Contains("granule: is no power of two"));
     CHECK_THAT(only_issue("[[region]]\nmatch = \"*\"\nmode = \"often\""),
                Catch::Contains("mode") && Catch::Contains("push"));
     CHECK_THAT(only_issue("[[export]]\nname = \"a\"\nhost = \"32T\""),

@@ -72,6 +72,8 @@ TEST_CASE("a region's message becomes a value, counters by name", "[kernel]")
         .u8(SMCFS_A_MAX_STALE_ORIGIN, SMCFS_ORIGIN_SET)
         .u8(SMCFS_A_HOT, 1)
         .u8(SMCFS_A_HOT_ORIGIN, SMCFS_ORIGIN_CONFIG)
+        .u32(SMCFS_A_GRANULE, 65536)
+        .u8(SMCFS_A_GRANULE_ORIGIN, SMCFS_ORIGIN_EXPORT)
         .u64(SMCFS_A_DIRTY_BYTES, 8192)
         .u32(SMCFS_A_OLDEST_MS, 42);
     nlattr* nest = nla_nest_start(msg.raw(), SMCFS_A_STATS);
@@ -101,6 +103,8 @@ TEST_CASE("a region's message becomes a value, counters by name", "[kernel]")
     CHECK(region->max_stale_origin == SMCFS_ORIGIN_SET);
     CHECK(region->hot == true);
     CHECK(region->hot_origin == SMCFS_ORIGIN_CONFIG);
+    CHECK(region->granule == 65536);
+    CHECK(region->granule_origin == SMCFS_ORIGIN_EXPORT);
     CHECK(region->dirty_bytes == 8192);
     CHECK(region->oldest_ms == 42);
     CHECK(region->stats == Stats{{"fetch_ops", 3}, {"flush_bytes", 4096}});

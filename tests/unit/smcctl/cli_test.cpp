@@ -85,8 +85,14 @@ TEST_CASE("usage errors exit with 2, name the argument, and ask nobody", "[cli]"
         {"set", "gpu3:a", "max_stale_us=never"},
         {"set", "gpu3:a", "hot=warm"},
         {"set", "gpu3:a", "max_stale_us=3600000001"},
+        {"set", "gpu3:a", "granule=2K"},
+        {"set", "gpu3:a", "granule=2M"},
+        {"set", "gpu3:a", "granule=48K"},
+        {"set", "gpu3:a", "granule=large"},
         {"export", "a", "--host", "1G", "--sync-mode", "often"},
         {"export", "a", "--host", "1G", "--push-delay-us", "1000001"},
+        {"export", "a", "--host", "1G", "--granule", "12K"},
+        {"export", "a", "--host", "1G", "--granule", "1K"},
         {"inspect"},
         {"get", "gpu3:a", "nothing"},
         {"ping", "a:b"},
@@ -166,10 +172,11 @@ TEST_CASE("an export carries the hints that were given, and no others", "[cli]")
     Talk none = run_answered({"export", "a", "--host", "4K"}, answer);
     CHECK(none.request["hints"] == Json::object());
     Talk some = run_answered({"export", "a", "--host", "4K", "--sync-mode", "push",
-                              "--push-delay-us", "0", "--max-stale-us", "5000"},
+                              "--push-delay-us", "0", "--max-stale-us", "5000", "--granule", "64K"},
                              answer);
-    CHECK(some.request["hints"] ==
-          Json({{"mode", "push"}, {"push_delay_us", 0}, {"max_stale_us", 5000}}));
+    CHECK(
+        some.request["hints"] ==
+        Json({{"mode", "push"}, {"push_delay_us", 0}, {"max_stale_us", 5000}, {"granule", 65536}}));
 }
 
 TEST_CASE("a file is exported by its absolute path", "[cli]")

@@ -114,6 +114,7 @@ TEST_CASE("what an exporter recommends travels with the grant", "[protocol]")
     grant.hints.push_delay_us = 0;
     grant.hints.max_stale_us = SMCFS_MAX_STALE_US_MAX;
     grant.hints.hot = false;
+    grant.hints.granule = SMCFS_GRANULE_MAX;
     GrantReader reader;
     REQUIRE(reader.add(to_json(grant, 0)));
     const auto got = reader.take();
@@ -135,7 +136,7 @@ TEST_CASE("hints that are not understood are passed over, and no others", "[prot
 {
     const Json hints = {
         {"mode", "through"}, {"flush_after_ms", 0U}, {"cto", "yes"}, {"max_stale_us", 3600000001},
-        {"other", 1},        {"push_delay_us", 30U}, {"hot", 1}};
+        {"other", 1},        {"push_delay_us", 30U}, {"hot", 1},     {"granule", 12288U}};
     RegionParams expected;
     expected.push_delay_us = 30;
     CHECK(hints_from_json(hints) == expected);
@@ -148,6 +149,8 @@ TEST_CASE("hints that are not understood are passed over, and no others", "[prot
               (key == "other" || key == "push_delay_us"));
     }
     CHECK_FALSE(params_from_json(Json(5)));
+    for (const auto bytes : {0U, 2048U, 4097U, 2097152U})
+        CHECK_FALSE(params_from_json({{"granule", bytes}}));
 }
 
 TEST_CASE("listings of any length travel in pages, every element once", "[protocol]")

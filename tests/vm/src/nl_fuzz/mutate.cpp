@@ -138,6 +138,7 @@ Message some_request(const World& world, const std::vector<std::uint64_t>& regio
             .u32(SMCFS_A_PUSH_DELAY_US, static_cast<std::uint32_t>(random.below(2000)))
             .u32(SMCFS_A_MAX_STALE_US, static_cast<std::uint32_t>(random.below(2) * 3600000000U))
             .u8(SMCFS_A_HOT, static_cast<std::uint8_t>(random.below(2)))
+            .u32(SMCFS_A_GRANULE, static_cast<std::uint32_t>(SMCFS_GRANULE << random.below(9)))
             .u8(SMCFS_A_ORIGIN, static_cast<std::uint8_t>(1 + random.below(SMCFS_ORIGIN_MAX)));
     case 14:
         return World::region(SMCFS_CMD_WRITER_RESULT, some_region(regions, random))
