@@ -22,6 +22,7 @@
  *	              `-----(destroyed)----'--> done(-ENOTCONN), done(-EIO)
  */
 #include <linux/ktime.h>
+#include <linux/netdevice.h>
 #include <linux/sizes.h>
 
 #include "smcfs.h"
@@ -126,6 +127,23 @@ static int ep_limits(struct smcfs_ep *ep, unsigned int *slots)
 	return 0;
 }
 
+/* The NUMA node of an endpoint's card: of a software device that of the network card below it. */
+static int ep_numa_node(const struct rdma_cm_id *cm_id)
+{
+	const struct rdma_dev_addr *addr = &cm_id->route.addr.dev_addr;
+	int node = ibdev_to_node(cm_id->device);
+	struct net_device *ndev;
+
+	if (node != NUMA_NO_NODE)
+		return node;
+	ndev = dev_get_by_index(addr->net, addr->bound_dev_if);
+	if (!ndev)
+		return node;
+	node = dev_to_node(&ndev->dev);
+	dev_put(ndev);
+	return node;
+}
+
 /**
  * smcfs_ep_create() - make the QP on the device that cm_id is bound to
  * @ep: the endpoint, CONNECTING
@@ -148,7 +166,7 @@ int smcfs_ep_create(struct smcfs_ep *ep)
 		err = PTR_ERR(ep->pd);
 		goto err_pd;
 	}
-	ep->session->numa_node = ibdev_to_node(dev);
+	ep->session->numa_node = ep_numa_node(ep->cm_id);
 	/* What needs process context, making pages dirty again, comes after failures only. */
 	ep->cq = ib_alloc_cq_any(dev, ep, slots + EP_DRAIN_WRS + EP_RECV_WRS, IB_POLL_SOFTIRQ);
 	if (IS_ERR(ep->cq)) {

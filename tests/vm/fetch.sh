@@ -15,12 +15,9 @@
 SIZE=$((64 * 1024 * 1024 + 5000)) # the last granule is not whole
 MIB=$((1024 * 1024))
 
-# The client's daemon stays off the card's node, so that what it asks for there is for the card.
 start() {
-	if [ "$NODE" = client ]; then
-		taskset -cp 0 $BASHPID >/dev/null
+	[ "$NODE" != client ] ||
 		check_equal "NUMA node of the card" "$(</sys/class/net/eth0/device/../numa_node)" 1
-	fi
 	product_start
 	on target export_file f "$SIZE"
 	on target probe_script "open rw /dev/shm/f" "pwrite 0 $SIZE 7"
@@ -88,12 +85,12 @@ sequential() {
 	[ "$NODE" = client ] || return 0
 	check smcctl set target:f granule="$1"
 	open_fresh a
-	for ((at = 0; at < 4 * MIB; at += 4096)); do
+	for ((at = 0; at < MIB; at += 4096)); do
 		p_quiet a "expect $at 1 7"
 	done
-	check [ $(($(counter target:f fetch_faults) - FAULTS)) -le $((4 * MIB / 4096 / 16)) ]
+	check [ $(($(counter target:f fetch_faults) - FAULTS)) -le $((MIB / 4096 / 16)) ]
 	# Not more than a window, or a granule, beyond the end.
-	check [ $(($(counter target:f fetch_bytes) - BEFORE)) -le $((4 * MIB + ($1 > 131072 ? $1 : 131072))) ]
+	check [ $(($(counter target:f fetch_bytes) - BEFORE)) -le $((MIB + ($1 > 131072 ? $1 : 131072))) ]
 	probe_close a
 	check smcctl set target:f granule=4096
 }
@@ -145,22 +142,26 @@ jumps() {
 	probe_close a
 }
 
-# allocated NODE: pages that were ever taken from its memory.
+# allocated NODE: pages that were ever taken from its memory, but for what processors have not yet
+# added to it: less than 125 for each count of each.
 allocated() { awk '$1 == "numa_hit" || $1 == "numa_miss" { n += $2 } END { print n }' "/sys/devices/system/node/node$1/numastat"; }
 
-# Staging pages are the card's; the flusher, which compares and copies, runs beside it.
+batches_on() { grep smcfs_flush_batch /sys/kernel/tracing/instances/fetch/trace | awk -v cpu="[00$1]" '$3 == cpu || $2 == cpu { n++ } END { print n + 0 }'; }
+
+# The daemon and the program are elsewhere. Staging pages are the card's; the flusher, which compares and copies, runs beside it.
 near_the_card() {
 	local before trace=/sys/kernel/tracing/instances/fetch
 	on target export_file merged 1M
 	barrier merged
 	[ "$NODE" = client ] || return 0
+	taskset -cp 0 $BASHPID >/dev/null
 	# The first of its session was attached before: only a new one shows its pages.
 	check smcctl detach target:f
 	check stop_daemon
 	check start_daemon
 	before=$(allocated 1)
 	check eventually 60 smcctl attach target:merged
-	check [ $(($(allocated 1) - before)) -ge 256 ]
+	check [ $(($(allocated 1) - before)) -ge 128 ]
 	mkdir "$trace"
 	echo 1 >"$trace/events/smcfs/smcfs_flush_batch/enable"
 	check smcctl set target:merged flush_after_ms=10
@@ -170,10 +171,11 @@ near_the_card() {
 	before=$(allocated 1)
 	p a "store 0 1M 9"
 	# A twin for each page that was stored to.
-	check [ $(($(allocated 1) - before)) -ge 256 ]
+	check [ $(($(allocated 1) - before)) -ge 128 ]
 	eventually 20 counter_is target:merged dirty_bytes 0
-	check grep -q smcfs_flush_batch "$trace/trace"
-	check_equal "batches sent elsewhere" "$(grep -v '\[001\]' "$trace/trace" | grep -c smcfs_flush_batch)" 0
+	check grep smcfs_flush_batch "$trace/trace"
+	# From 6.6 on a worker begins there, and is moved where there is room.
+	check [ "$(batches_on 1)" -gt "$(batches_on 0)" ]
 	echo 0 >"$trace/events/smcfs/smcfs_flush_batch/enable"
 	rmdir "$trace"
 	probe_close a
