@@ -16,14 +16,17 @@ end_process() { # end_process PID: and await its end
 
 # barrier SIDE SIZE OFFSET...: a region of which only the windows at these offsets are memory.
 barrier() {
-	local side=$1 size=$2 standin
+	local side=$1 size=$2 standin measured=0
 	shift 2
+	# Its predecessor said so here, and it might come to empty the file only after our first look.
+	rm -f /run/standin
 	smcfs-standin --address "$ADDRESS" --name large --size "$size" --file /dev/shm/standin "$@" \
 		>/run/standin &
 	standin=$!
 	await "the stand-in" standin_ready || return 1
-	measure "$side" /smc/$STANDIN_NODE/large barrier_whole
-	end_process $standin
+	measure "$side" /smc/$STANDIN_NODE/large barrier_whole || measured=$?
+	end_process $standin || return 1
+	return $measured
 }
 
 scale_run() {

@@ -5,13 +5,14 @@
 //
 // One lane after the other, each of which is the page of a flag, then one page for each cell:
 //
-//     0        flag    u64, rises; kEnd is the last
+//     0        flag    u64, rises by 1; the last is kEnd and how many there were before
 //     64       noise   u64, stored to through the mapping: its page is written back all the while
 //     4096...  cells   u64[kCells] or fewer, each on a page of its own, at an offset of its own
 //
-//   watch FILE [LANES]             until the flags are kEnd: none ever falls, no cell is behind its flag
+//   watch FILE [LANES [FLAGS]]     until all flags are the last: none ever falls, no cell is behind its flag;
+//                                  so many different ones at least were seen, each with its cells
 //   order FILE ROUNDS [--break]    on a plain file: cells, then the flag; broken: the flag first
-//   publish REGION ROUNDS SECONDS [LANES]      the same by smc_publish, whatever ends first, a thread for each
+//   publish REGION ROUNDS SECONDS [LANES]      the same by smc_publish, all in that time, a thread for each
 //                                  lane; with another that stores noise and flushes
 //   follow REGION                  pages of this node follow flags and atomics, and do not become dirty
 //   flag REGION OFFSET VALUE [ERRNO]           one smc_publish of a flag alone
@@ -59,8 +60,8 @@ constexpr std::uint64_t kCells = 6;
 constexpr std::uint64_t kFlag = 0;
 constexpr std::uint64_t kNoise = 64;
 constexpr std::uint64_t kEnd = 1ULL << 62;
-constexpr std::uint64_t kFlagsMin = 10; // that a watcher has to see, of at least kRoundsMin
-constexpr std::uint64_t kRoundsMin = 100;
+constexpr std::uint64_t kFlagsMin = 10;    // of each lane, that a watcher has to see
+constexpr std::uint64_t kBarriersMin = 10; // beside what is published
 constexpr std::uint64_t kLaneBytes = (1 + kCells) * kPageBytes;
 // Of guests on a machine with other work, the first contact of two nodes takes a while.
 constexpr std::uint32_t kAttachMs = 60000;
@@ -74,10 +75,12 @@ constexpr std::uint64_t cell_offset(std::uint64_t i)
     return (1 + i) * kPageBytes + i * 640;
 }
 
-// All of them in the first lane. One or two in others, whose rounds cost less.
+// All of them in the first lane, two in each fourth, one in others, whose rounds cost less.
 constexpr std::uint64_t cells_of(std::uint64_t lane)
 {
-    return lane == 0 ? kCells : 1 + lane % 2;
+    if (lane == 0)
+        return kCells;
+    return lane % 4 == 1 ? 2 : 1;
 }
 
 Word& word_at(void* base, std::uint64_t offset)
@@ -136,8 +139,9 @@ public:
                                     std::to_string(i) + " is at " + std::to_string(cell));
         }
     }
-    bool over() const { return last_ == kEnd; }
+    bool over() const { return last_ >= kEnd; }
     std::uint64_t flags() const { return flags_; }
+    std::uint64_t published() const { return last_ - kEnd + 1; } // once it is over
 
 private:
     std::uint64_t word(std::uint64_t offset) const
@@ -152,7 +156,7 @@ private:
     std::uint64_t flags_ = 0;
 };
 
-int watch(const char* path, std::uint64_t lanes)
+int watch(const char* path, std::uint64_t lanes, std::uint64_t flags_min)
 {
     void* base = map_file(path, O_RDONLY, lanes * kLaneBytes);
     std::vector<Watched> watched;
@@ -168,13 +172,17 @@ int watch(const char* path, std::uint64_t lanes)
         sched_yield();
     }
     std::uint64_t flags = 0;
+    std::uint64_t published = 0;
     for (const Watched& lane : watched) {
         flags += lane.flags();
+        published += lane.published();
         if (lane.flags() < kFlagsMin)
             leave(kRefuted, "too few flags were seen to prove anything");
     }
-    std::printf("watched: %llu looks, %llu flags\n", static_cast<unsigned long long>(looks),
-                static_cast<unsigned long long>(flags));
+    std::printf("watched: %llu looks, %llu flags of %llu\n", static_cast<unsigned long long>(looks),
+                static_cast<unsigned long long>(flags), static_cast<unsigned long long>(published));
+    if (flags < flags_min)
+        leave(kRefuted, "fewer flags were seen than " + std::to_string(flags_min));
     return kPassed;
 }
 
@@ -188,7 +196,7 @@ int order(const char* path, std::uint64_t rounds, bool broken)
 {
     void* base = map_file(path, O_RDWR);
     for (std::uint64_t round = 1; round <= rounds; round++) {
-        const std::uint64_t value = round == rounds ? kEnd : round;
+        const std::uint64_t value = round == rounds ? kEnd + round - 1 : round;
         if (broken) {
             word_at(base, kFlag).store(value, std::memory_order_release);
             sched_yield();
@@ -201,12 +209,14 @@ int order(const char* path, std::uint64_t rounds, bool broken)
     return kPassed;
 }
 
-// Write-back of the flags' pages, and of the cells, that nobody asked publish for.
-void disturb(smc::Region& region, std::uint64_t lanes, const std::atomic<bool>& stop)
+// Write-back of the flags' pages, and of the cells, that nobody asked publish for. Returns how often.
+std::uint64_t disturb(smc::Region& region, std::uint64_t lanes, const std::atomic<bool>& stop)
 {
     void* base = region.bytes().data();
     Random random(7);
-    for (std::uint64_t n = 1; !stop; n++) {
+    std::uint64_t n = 0;
+    while (!stop) {
+        n++;
         const std::uint64_t lane = random.below(lanes) * kLaneBytes;
         word_at(base, lane + kNoise).store(n, std::memory_order_relaxed);
         if (random.one_in(2))
@@ -215,6 +225,7 @@ void disturb(smc::Region& region, std::uint64_t lanes, const std::atomic<bool>& 
             region.barrier(lane + random.below(1 + kCells) * kPageBytes, kPageBytes);
         std::this_thread::sleep_for(std::chrono::microseconds(random.below(3000)));
     }
+    return n;
 }
 
 // Until `more` says that it is enough. Returns how many rounds there were.
@@ -230,15 +241,16 @@ std::uint64_t publish_lane(smc::Region& region, std::uint64_t lane,
     std::uint64_t round = 0;
     while (more())
         once(++round);
-    once(kEnd);
-    return round;
+    once(kEnd + round);
+    return round + 1;
 }
 
 int publish(const char* name, std::uint64_t rounds, std::uint64_t seconds, std::uint64_t lanes)
 {
     auto region = attach(name);
     std::atomic<bool> stop{false};
-    std::thread noise([&] { disturb(region, lanes, stop); });
+    std::uint64_t barriers = 0;
+    std::thread noise([&] { barriers = disturb(region, lanes, stop); });
     const auto start = std::chrono::steady_clock::now();
     std::atomic<std::uint64_t> begun{0};
     std::atomic<std::uint64_t> done{0};
@@ -252,10 +264,13 @@ int publish(const char* name, std::uint64_t rounds, std::uint64_t seconds, std::
         publisher.join();
     stop = true;
     noise.join();
-    std::printf("published: %llu rounds in %.1f s\n", static_cast<unsigned long long>(done),
-                seconds_since(start));
-    if (done < std::min(rounds, kRoundsMin))
-        leave(kRefuted, "too few rounds to prove anything");
+    std::printf("published: %llu rounds in %.1f s, beside %llu barriers\n",
+                static_cast<unsigned long long>(done), seconds_since(start),
+                static_cast<unsigned long long>(barriers));
+    if (done < rounds)
+        leave(kRefuted, "fewer rounds than " + std::to_string(rounds));
+    if (barriers < kBarriersMin)
+        leave(kRefuted, "too few barriers to disturb anything");
     return kPassed;
 }
 
@@ -634,7 +649,7 @@ int run(const std::vector<char*>& args)
     const std::string verb = args.size() > 1 ? args[0] : "";
     const char* object = args.size() > 1 ? args[1] : "";
     if (verb == "watch")
-        return watch(object, number(2, 1));
+        return watch(object, number(2, 1), number(3));
     if (verb == "order" && args.size() >= 3)
         return order(object, number(2), args.size() > 3);
     if (verb == "publish" && args.size() >= 4)
