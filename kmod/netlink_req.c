@@ -567,7 +567,7 @@ int smcfs_nl_region_set(struct sk_buff *skb, struct genl_info *info)
 		goto out;
 	/*
 	 * The daemon applies its configuration at every bind: what somebody set meanwhile stays.
-	 * WRITE_ONCE: pairs with the READ_ONCE of whoever opens, closes, dirties, flushes or fetches.
+	 * WRITE_ONCE: pairs with the READ_ONCE of whoever opens, closes, dirties, flushes, fetches.
 	 */
 	spin_lock_bh(&region->lock);
 	if (writers && origin >= region->writers_origin)

@@ -401,7 +401,7 @@ struct smcfs_region {
 	u32			flush_after_ms;	/* [lock] reads without: READ_ONCE */
 	u8			writers;	/* READ_ONCE: enum smcfs_writers */
 	u32			merge_unit;	/* [lock] reads: READ_ONCE; bytes, a power of two */
-	u32			granule;	/* [lock] reads: READ_ONCE; bytes fetched together */
+	u32			granule;	/* [lock] reads: READ_ONCE; unit of fetches */
 	enum smcfs_origin	cto_origin;	/* [lock] */
 	enum smcfs_origin	flush_after_origin;	/* [lock] */
 	enum smcfs_origin	merge_unit_origin;	/* [lock] */

@@ -191,8 +191,8 @@ enum smcfs_attr {
 	SMCFS_A_HOT_ORIGIN,		/* u8, enum smcfs_origin */
 	SMCFS_A_LATENCY,		/* u32, enum smcfs_latency */
 	SMCFS_A_BUCKETS,		/* binary: array of SMCFS_LATENCY_BUCKETS u64 */
-	SMCFS_A_GRANULE,		/* u32, bytes: a power of two, 4096..1048576: absent pages are
-					 * fetched by so much, aligned */
+	SMCFS_A_GRANULE,		/* u32, bytes: a power of two, 4096..1048576: */
+					/* absent pages are fetched by so much, aligned */
 	SMCFS_A_GRANULE_ORIGIN,		/* u8, enum smcfs_origin */
 	__SMCFS_A_MAX,
 };
