@@ -24,6 +24,8 @@
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "smcfs.h"
@@ -32,6 +34,8 @@
 #define STRIDE_AFTER	2
 /* Accesses that are fetched ahead when a stride was found; twice as many each time it holds. */
 #define STRIDE_FIRST	2U
+/* And as many at most, however long the file's window is: a fault does that before it goes on. */
+#define STRIDE_MOST	64U
 
 struct smcfs_file {
 	spinlock_t	lock;
@@ -45,8 +49,10 @@ struct smcfs_file *smcfs_ahead_open(void)
 {
 	struct smcfs_file *sfile = kzalloc(sizeof(*sfile), GFP_KERNEL_ACCOUNT);
 
-	if (sfile)
-		spin_lock_init(&sfile->lock);
+	if (!sfile)
+		return NULL;
+	spin_lock_init(&sfile->lock);
+	sfile->last = ULONG_MAX / 2;	/* nowhere: the first miss is no distance */
 	return sfile;
 }
 
@@ -103,30 +109,44 @@ static unsigned int stride_miss(struct file *file, pgoff_t index, unsigned int n
 	return ahead;
 }
 
-/* A folio of 2^@order absent pages, locked and in the page cache. Return: NULL if one is there. */
+/*
+ * A folio of 2^@order pages, locked and in the page cache. Return: it; ERR_PTR(-EEXIST): one of the
+ * pages is there; -ENOMEM; -EIO: the region is dead.
+ */
 static struct folio *ahead_add(struct address_space *mapping, pgoff_t index, unsigned int order)
 {
 	gfp_t gfp = readahead_gfp_mask(mapping);
-	struct folio *folio = filemap_alloc_folio(gfp, order);
+	struct folio *folio;
+	int err;
 
+	if (ahead_cached(mapping, index))
+		return ERR_PTR(-EEXIST);
+	folio = filemap_alloc_folio(gfp, order);
 	if (!folio)
-		return NULL;
-	if (filemap_add_folio(mapping, folio, index, gfp)) {
+		return ERR_PTR(-ENOMEM);
+	err = filemap_add_folio(mapping, folio, index, gfp);
+	if (err) {
 		folio_put(folio);
-		return NULL;
+		return ERR_PTR(err);
+	}
+	/* With the folio locked: what dies from here on waits for it, and drops it. */
+	if (smcfs_region_dead(smcfs_i(mapping->host)->region)) {
+		folio_unlock(folio);
+		folio_put(folio);
+		return ERR_PTR(-EIO);
 	}
 	return folio;
 }
 
-/* Fetches what is absent of pages @first to before @end, granules both. */
-static void ahead_fetch(struct smcfs_fetch *fetch, struct address_space *mapping, pgoff_t first,
-			pgoff_t end, unsigned int granule)
+/* Fetches what is absent of pages @first to before @end. Return: 0, -ENOMEM or -EIO. */
+static int ahead_fetch(struct smcfs_fetch *fetch, struct address_space *mapping, pgoff_t first,
+		       pgoff_t end, unsigned int granule)
 {
 	unsigned int most = min_t(unsigned int, ilog2(granule), SMCFS_FOLIO_ORDER_MAX);
 
 	while (first < end) {
+		struct folio *folio = ERR_PTR(-EEXIST);
 		unsigned int order = most;
-		struct folio *folio = NULL;
 
 		/* Page caches have no folios of two pages (before 6.9), nor any beyond their file. */
 		while (order && (order == 1 || first + (1UL << order) > end ||
@@ -134,16 +154,42 @@ static void ahead_fetch(struct smcfs_fetch *fetch, struct address_space *mapping
 			order--;
 		if (order)
 			folio = ahead_add(mapping, first, order);
-		if (!folio) {
+		if (IS_ERR(folio) && folio != ERR_PTR(-EIO)) {
 			order = 0;
 			folio = ahead_add(mapping, first, 0);
 		}
 		first += 1UL << order;
-		if (!folio)
+		if (folio == ERR_PTR(-EEXIST))
 			continue;
+		if (IS_ERR(folio))
+			return PTR_ERR(folio);
 		smcfs_fetch_add(fetch, folio);
 		folio_put(folio);
 	}
+	return 0;
+}
+
+/*
+ * The granules of pages @index to before @index + @nr, as far as the region goes; first the folios
+ * of these pages, which, if they are @waited_for, do not wait for the rest.
+ */
+static int ahead_fetch_granules(struct smcfs_fetch *fetch, struct address_space *mapping,
+				pgoff_t index, unsigned int nr, unsigned int granule, pgoff_t end,
+				bool waited_for)
+{
+	unsigned int block = min_t(unsigned int, granule, SMCFS_FOLIO_PAGES_MAX);
+	pgoff_t low = round_down(index, block), high = min(end, round_up(index + nr, block));
+	int err;
+
+	err = ahead_fetch(fetch, mapping, low, high, granule);
+	if (waited_for)
+		smcfs_fetch_submit(fetch);
+	if (!err)
+		err = ahead_fetch(fetch, mapping, round_down(index, granule), low, granule);
+	if (!err)
+		err = ahead_fetch(fetch, mapping, high, min(end, round_up(index + nr, granule)),
+				  granule);
+	return err;
 }
 
 /*
@@ -161,33 +207,33 @@ static bool ahead_miss(struct file *file, pgoff_t index, unsigned int nr, bool r
 	unsigned int window = READ_ONCE(file->f_ra.ra_pages);
 	/* Nothing is left to readahead: granule by granule, with the next on its way. */
 	bool large = granule > 1 && granule >= window;
-	unsigned int ahead = 0, i;
+	unsigned int ahead = 0, i, nofs;
 	struct smcfs_fetch fetch;
 	long stride = 0;
 
 	if (index >= end)
 		return false;
 	if (!random)
-		ahead = stride_miss(file, index, nr, large ? 1 : window / round_up(nr, granule),
+		ahead = stride_miss(file, index, nr,
+				    large ? 1 : min(window / round_up(nr, granule), STRIDE_MOST),
 				    large, &stride);
 	if (!ahead && (granule == 1 ||
 		       !(large || random || ahead_alone(mapping, index, nr))))
 		return false;
 	if (!smcfs_fetch_begin(&fetch, mapping->host))
 		return false;
+	/* As in the core's readahead: reclaim must not wait for what is locked and not sent. */
+	nofs = memalloc_nofs_save();
 	filemap_invalidate_lock_shared(mapping);
-	for (i = 0; i <= ahead; i++, index += stride) {
-		/* Also when it went below the first page. */
-		if (index >= end)
+	/* The end comes also when the stride goes below the first page. */
+	for (i = 0; i <= ahead && index < end && !fatal_signal_pending(current); i++) {
+		if (ahead_fetch_granules(&fetch, mapping, index, nr, granule, end, !i))
 			break;
-		ahead_fetch(&fetch, mapping, round_down(index, granule),
-			    min(end, round_up(index + nr, granule)), granule);
-		/* What is waited for does not wait for the rest. */
-		if (!i)
-			smcfs_fetch_submit(&fetch);
+		index += stride;
 	}
 	filemap_invalidate_unlock_shared(mapping);
 	smcfs_fetch_end(&fetch);
+	memalloc_nofs_restore(nofs);
 	return true;
 }
 
@@ -239,8 +285,8 @@ vm_fault_t smcfs_ahead_fault(struct vm_fault *vmf)
 
 	if (granule == 1 && (vm_flags & (VM_RAND_READ | VM_HUGEPAGE)) == VM_RAND_READ)
 		return 0;
-	if (ahead_cached(file->f_mapping, vmf->pgoff) ||
-	    vmf->pgoff >= DIV_ROUND_UP(i_size_read(inode), PAGE_SIZE))
+	if (vmf->pgoff >= DIV_ROUND_UP(i_size_read(inode), PAGE_SIZE) ||
+	    ahead_cached(file->f_mapping, vmf->pgoff))
 		return 0;
 	if (ahead_miss(file, vmf->pgoff, 1, vm_flags & VM_RAND_READ))
 		return VM_FAULT_MAJOR;
@@ -258,7 +304,7 @@ vm_fault_t smcfs_ahead_fault(struct vm_fault *vmf)
  * @end: the last.
  *
  * All of its granule, as far as the mapping and the page of page tables go.
- * Context: process, under RCU.
+ * Context: process; from 6.3 on under RCU.
  * Return: as filemap_map_pages().
  */
 vm_fault_t smcfs_map_pages(struct vm_fault *vmf, pgoff_t start, pgoff_t end)

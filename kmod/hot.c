@@ -18,9 +18,10 @@
  * notification is: writable, with a clean folio, and its stores in the entries' dirty bits. All who
  * unmap it carry the bit over to the folio (->dirty_folio, which makes dirty bits of hot bits), and
  * all who write by reference (GUP) mark the folio dirty, which they would not do if it were dirty
- * all the time. A virtual machine's stores set its folio's flag when its own entries go. Between a harvest and the sending only the flush knows of a store, and holds the
- * folio's lock: nobody drops or migrates it, and other barriers, which want that lock, too, do not
- * return before it has a ticket.
+ * all the time. A virtual machine's stores set its folio's flag when its own entries go. Between a
+ * harvest and the sending only the flush knows of a store, and holds the folio's lock: nobody drops
+ * or migrates it, and other barriers, which want that lock, too, do not return before it has a
+ * ticket.
  *
  * Locked before harvested also keeps entries of pages that are being migrated out of a harvest: on
  * x86 with shadow stacks (6.6) the kernel's walk takes them for dirty ones, since it does not ask

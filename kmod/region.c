@@ -17,6 +17,7 @@
  * Failure: a dead region (FAILED, unhashed) gives EIO and SIGBUS for ever; its name is free.
  */
 #include <linux/hashtable.h>
+#include <linux/sched/isolation.h>
 #include <linux/slab.h>
 #include <linux/stringhash.h>
 #include <linux/xarray.h>
@@ -888,15 +889,33 @@ int smcfs_region_writer_result(u64 id, int err)
 
 /* ------------------------------------------------------------------ deferred flush */
 
+/* Context: no preemption, so that the processor stays until the work is queued. */
 int smcfs_region_cpu(struct smcfs_region *region)
 {
 	int node = READ_ONCE(region->numa_node);
-	int cpu;
+	unsigned int cpu;
 
 	if (node == NUMA_NO_NODE || node == numa_node_id())
 		return WORK_CPU_UNBOUND;
-	cpu = cpumask_any_and_distribute(cpumask_of_node(node), cpu_online_mask);
-	return cpu < nr_cpu_ids ? cpu : WORK_CPU_UNBOUND;
+	cpu = cpumask_any_and_distribute(cpumask_of_node(node),
+					 housekeeping_cpumask(HK_TYPE_TIMER));
+	return cpu < nr_cpu_ids && cpu_online(cpu) ? cpu : WORK_CPU_UNBOUND;
+}
+
+/* As queue_delayed_work(), or as mod_delayed_work() if @sooner, near the device. */
+static bool region_queue_flush(struct smcfs_region *region, unsigned long delay, bool sooner)
+{
+	bool ret;
+	int cpu;
+
+	preempt_disable();
+	cpu = smcfs_region_cpu(region);
+	if (sooner)
+		ret = mod_delayed_work_on(cpu, smcfs_flush_wq, &region->flush_work, delay);
+	else
+		ret = queue_delayed_work_on(cpu, smcfs_flush_wq, &region->flush_work, delay);
+	preempt_enable();
+	return ret;
 }
 
 static void region_flush_work(struct work_struct *work)
@@ -921,15 +940,13 @@ static void region_flush_work(struct work_struct *work)
 
 void smcfs_region_flush_later(struct smcfs_region *region, unsigned int delay_ms)
 {
-	int cpu = smcfs_region_cpu(region);
 	bool queued;
 
 	smcfs_region_hold(region);
 	if (delay_ms)
-		queued = queue_delayed_work_on(cpu, smcfs_flush_wq, &region->flush_work,
-					       msecs_to_jiffies(delay_ms));
+		queued = region_queue_flush(region, msecs_to_jiffies(delay_ms), false);
 	else	/* sooner than what may be pending */
-		queued = !mod_delayed_work_on(cpu, smcfs_flush_wq, &region->flush_work, 0);
+		queued = !region_queue_flush(region, 0, true);
 	if (!queued)
 		smcfs_region_put(region);	/* never the last: whoever calls has one */
 	/* Pairs with region_kill(). */
@@ -947,8 +964,7 @@ void smcfs_region_flush_paced(struct smcfs_region *region)
 	if (smcfs_region_dead(region) || !timer_pending(&region->flush_work.timer))
 		return;
 	smcfs_region_hold(region);
-	if (mod_delayed_work_on(smcfs_region_cpu(region), smcfs_flush_wq, &region->flush_work,
-				delay))
+	if (region_queue_flush(region, delay, true))
 		smcfs_region_put(region);
 	smp_mb();	/* as in flush_later() */
 	if (smcfs_region_dead(region) && cancel_delayed_work(&region->flush_work))

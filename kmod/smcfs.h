@@ -672,7 +672,7 @@ int smcfs_fetch_folio_sync(struct inode *inode, struct folio *folio);
 
 /*
  * Folios on their way into as few transfers as there may be; a transfer that is not full is at
- * hand until the next submit. Locked folios in it are no reason not to add more, as in readahead.
+ * hand until the next submit. Who adds more meanwhile allocates without __GFP_FS.
  */
 struct smcfs_fetch {
 	struct inode		*inode;

@@ -30,6 +30,7 @@ open_fresh() {
 	probe_open "$1"
 	p "$1" "open rw /smc/target/f"
 	p "$1" "map rw shared 0 0"
+	p "$1" "acquire 0 $SIZE"
 	check_equal "bytes cached" "$(counter target:f cached_bytes)" 0
 	BEFORE=$(counter target:f fetch_bytes)
 	FAULTS=$(counter target:f fetch_faults)
@@ -129,13 +130,16 @@ strided_reads() {
 }
 
 jumps() {
-	local at i
+	local page before=0 i
 	[ "$NODE" = client ] || return 0
 	open_fresh a
 	RANDOM=$((SEED % 32768))
 	for ((i = 0; i < 40; i++)); do
-		at=$(((RANDOM * 32768 + RANDOM) % (SIZE / 4096) * 4096))
-		p_quiet a "pexpect $at 1 7"
+		page=$(((RANDOM * 32768 + RANDOM) % (SIZE / 4096)))
+		# The first page, and the next, are read as by a program that goes on behind them.
+		[ $page -ne 0 ] && [ $page -ne $((before + 1)) ] || continue
+		before=$page
+		p_quiet a "pexpect $((page * 4096)) 1 7"
 	done
 	# Not a page that was not asked for; the same one twice is fetched once.
 	check [ $(($(counter target:f fetch_bytes) - BEFORE)) -le $((40 * 4096)) ]
@@ -150,17 +154,19 @@ batches_on() { grep smcfs_flush_batch /sys/kernel/tracing/instances/fetch/trace 
 
 # The daemon and the program are elsewhere. Staging pages are the card's; the flusher, which compares and copies, runs beside it.
 near_the_card() {
-	local before trace=/sys/kernel/tracing/instances/fetch
+	local byte before trace=/sys/kernel/tracing/instances/fetch
 	on target export_file merged 1M
+	on target export_file whole 1M --writers exclusive
 	barrier merged
 	[ "$NODE" = client ] || return 0
 	taskset -cp 0 $BASHPID >/dev/null
-	# The first of its session was attached before: only a new one shows its pages.
+	# The first merge region of a session brings the staging pages.
 	check smcctl detach target:f
 	check stop_daemon
 	check start_daemon
+	check eventually 60 smcctl attach target:whole
 	before=$(allocated 1)
-	check eventually 60 smcctl attach target:merged
+	check smcctl attach target:merged
 	check [ $(($(allocated 1) - before)) -ge 128 ]
 	mkdir "$trace"
 	echo 1 >"$trace/events/smcfs/smcfs_flush_batch/enable"
@@ -168,10 +174,15 @@ near_the_card() {
 	probe_open a taskset -c 0
 	p a "open rw /smc/target/merged"
 	p a "map rw shared 0 0"
+	p a "load 0 1M"
 	before=$(allocated 1)
 	p a "store 0 1M 9"
 	# A twin for each page that was stored to.
 	check [ $(($(allocated 1) - before)) -ge 128 ]
+	for byte in 10 11 12 13 14 15 16 17; do
+		eventually 20 counter_is target:merged dirty_bytes 0
+		p a "store 0 1M $byte"
+	done
 	eventually 20 counter_is target:merged dirty_bytes 0
 	check grep smcfs_flush_batch "$trace/trace"
 	# From 6.6 on a worker begins there, and is moved where there is room.
