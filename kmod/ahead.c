@@ -38,7 +38,7 @@
 #define STRIDE_MOST	64U
 
 struct smcfs_file {
-	spinlock_t	lock;
+	spinlock_t	lock;		/* leaf */
 	pgoff_t		last;		/* [lock] the last miss */
 	long		stride;		/* [lock] from the one before to it */
 	unsigned int	seen;		/* [lock] distances that equalled stride, in a row */
@@ -148,7 +148,7 @@ static int ahead_fetch(struct smcfs_fetch *fetch, struct address_space *mapping,
 		struct folio *folio = ERR_PTR(-EEXIST);
 		unsigned int order = most;
 
-		/* Page caches have no folios of two pages (before 6.9), nor any beyond their file. */
+		/* Page caches have no folios of two pages before 6.9, nor any beyond their file. */
 		while (order && (order == 1 || first + (1UL << order) > end ||
 				 !IS_ALIGNED(first, 1UL << order)))
 			order--;
@@ -290,7 +290,7 @@ vm_fault_t smcfs_ahead_fault(struct vm_fault *vmf)
 		return 0;
 	if (ahead_miss(file, vmf->pgoff, 1, vm_flags & VM_RAND_READ))
 		return VM_FAULT_MAJOR;
-	/* Around a fault the core looks for no granules; what goes on behind it it does find. */
+	/* Around a fault the core looks for no granules; it finds what goes on behind it. */
 	if (!ahead_huge(file, vm_flags) && granule == 1)
 		return 0;
 	page_cache_sync_readahead(file->f_mapping, &file->f_ra, file, vmf->pgoff, granule);

@@ -366,7 +366,7 @@ void smcfs_stage_measure(const struct smcfs_stage *stage, struct page *twin, uns
 {
 	unsigned int start, end, sent = 0, changed = 0;
 
-	/* Runs are of lines: the next one is looked for from where this one ends, not the region. */
+	/* Runs are of lines: the next one is looked for where this one ends, not the region. */
 	for (start = 0; smcfs_stage_run(stage, &start, &end) && start < valid; start = end) {
 		unsigned int stop = min(end, valid);
 

@@ -304,7 +304,7 @@ static int issue_lock(struct wb_issue *is, struct folio *folio)
 	return -EAGAIN;
 }
 
-/* Stores to hot pages, also to those that have just become hot, tell nobody: they are looked for. */
+/* Stores to hot pages, also to those that just became hot, tell nobody: they are looked for. */
 static void issue_look_later(struct smcfs_region *region)
 {
 	if (atomic_read(&region->nr_hot))

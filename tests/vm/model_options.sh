@@ -18,6 +18,7 @@ AXES=(
 	'writers=exclusive,merge+merge_unit=4,merge+merge_unit=64,merge+merge_unit=512,merge+merge_unit=4096'
 	'flush_after_ms=5,100'
 	'max_stale_us=off,20000'
+	'granule=4K,16K,1M'
 )
 AXES_LONG=(
 	'mode=lazy,push,eager'
@@ -26,6 +27,7 @@ AXES_LONG=(
 	'hot=off,on'
 	'flush_after_ms=5,100'
 	'max_stale_us=off,20000'
+	'granule=4K,16K,1M'
 )
 SIZE=$((512 * 1024 + 1234))
 OPS_SHORT=600 OPS_LONG=20000
