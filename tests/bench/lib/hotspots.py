@@ -157,6 +157,6 @@ TRACKING = re.compile(r"asm_exc_page_fault|folio_clear_dirty_for_io|folio_mkclea
                       r"|clean_record_shared_mapping_range|smcfs_hot_(?!flush)\w+ .*")
 
 
-def tracking_cost(found: Profile) -> float:
-    """Instructions of dirty tracking in one repetition."""
-    return found.below(TRACKING) / found.marks
+def tracking_cost(found: Profile) -> int:
+    """Instructions of dirty tracking in all repetitions."""
+    return found.below(TRACKING)
