@@ -16,6 +16,7 @@ from pathlib import Path
 from errors import VmError
 from network import Network
 from process import die_with_parent
+from tsc import host_khz
 
 LINE_MAX = 1 << 20  # bytes of one request or monitor answer
 CONNECT_S = 20      # QEMU opens its sockets before it starts the guest
@@ -94,6 +95,8 @@ class Guest:
             # The host may be busy: its pauses are no stalls of the guest, nor a broken timer.
             "watchdog_thresh=30", "no_timer_check", "rcupdate.rcu_cpu_stall_timeout=60",
         ]
+        if not kvm_is_usable() and (khz := host_khz()):
+            words.append(f"tsc_early_khz={khz}")
         if boot.kernel == "debug":
             # Interrupt routing through ACPI takes 100 s under KASAN.
             words.append("pci=noacpi")
