@@ -50,6 +50,16 @@ static inline void simple_inode_init_ts(struct inode *inode)
 }
 #endif
 
+static inline void smcfs_compat_inode_modified(struct inode *inode)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+	inode->i_mtime = current_time(inode);
+	inode->i_ctime = inode->i_mtime;
+#else
+	inode_set_mtime_to_ts(inode, inode_set_ctime_current(inode));
+#endif
+}
+
 /* 6.5: splice from the page cache has a new name. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 #define filemap_splice_read generic_file_splice_read

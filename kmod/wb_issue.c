@@ -28,6 +28,7 @@ struct wb_issue {
 	struct smcfs_wb		*wb;	/* being filled, or NULL */
 	struct list_head	stages;	/* for the folio at hand, taken ahead */
 	bool			sync;	/* WB_SYNC_ALL */
+	bool			stored;	/* to hot pages, as the harvest found */
 };
 
 static void issue_submit(struct wb_issue *is)
@@ -420,8 +421,10 @@ static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
 				  stored) ||
 	       !smcfs_hot_allowed(is->region);
 	for (i = 0; i < nr; i++) {
-		if (smcfs_hot_take(window, folios[i], stored))
+		if (smcfs_hot_take(window, folios[i], stored)) {
 			__set_bit(i, owed);
+			is->stored = true;
+		}
 		if (!cool)
 			smcfs_hot_rest(is->region, window, folios[i], stored);
 		if (!cool && !test_bit(i, owed))
@@ -525,6 +528,9 @@ int smcfs_hot_flush(struct inode *inode, loff_t start, loff_t end)
 		index = window->start + SMCFS_HOT_WINDOW;
 	}
 	issue_submit(&is);
+	/* Stores by a fault tell the core, which sets it. */
+	if (is.stored)
+		smcfs_compat_inode_modified(inode);
 	/* What was harvested has its ticket, or is dirty; pairs with smcfs_inode_clean(). */
 	smp_mb__before_atomic();
 	atomic_dec(&region->hot_flushing);

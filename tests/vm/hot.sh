@@ -64,7 +64,11 @@ holds() {
 	barrier "$name $offset $byte held"
 }
 
+# modified REGION: when, as stat(2) says.
+modified() { stat -c %.9Y "/smc/target/$1"; }
+
 becomes_hot() {
+	local before
 	if [ "$NODE" = client ]; then
 		check_equal "hot" "$(smcctl get "target:$1" hot)" no
 		check_fails smcctl set "target:$1" hot=perhaps
@@ -76,8 +80,10 @@ becomes_hot() {
 		check_equal "hot bytes with hot=off" "$(hot_bytes "$1")" 0
 		probe_close a
 		open_hot a "$1"
+		before=$(modified "$1")
 		p a "store 65536 100 21"
 		p a "msync 65536 4096"
+		check [ "$(modified "$1")" != "$before" ]
 		p a "store 70000 100 22" # not asked for
 		p a "msync 90112 4096"
 	fi
