@@ -318,33 +318,52 @@ loses_link() {
 	on client probe_close a
 }
 
+# large_region NAME SETTING...: exclusive, in large folios, mapped by the client's probe a.
+large_region() {
+	local name=$1
+	shift
+	on target export_file "$name" 2M --writers exclusive
+	barrier exported
+	[ "$NODE" = client ] || return 0
+	check smcctl attach "target:$name"
+	check smcctl set "target:$name" hot=on "$@"
+	probe_open a
+	p a "open rw /smc/target/$name"
+	p a "map rw shared 0 0"
+	p a "pread 0 2M" # readahead builds large folios
+}
+
+# Every page of l is hot, and holds 5.
+heat_large() {
+	local round
+	for round in 1 2 3 4 5; do
+		p a "store 0 2M $round"
+		p a fsync
+	done
+	check_equal "hot bytes of l" "$(hot_bytes l)" 2097152
+}
+
+# What the client has left alone is the target's, which changes it, beside what the client last stored.
+target_takes_over() {
+	barrier cooled
+	on target probe_script "open rw /dev/shm/l" "pexpect 1089536 100 13" \
+		"pexpect 1130496 4096 5" "pwrite 1130496 4096 55"
+	barrier target-wrote
+}
+
 # Who marks a large folio dirty does not say which page was stored to. In an exclusive region a page
 # that was left alone for two flushes belongs to the target all the same.
 large_folios_cool() {
 	local round
-	on target export_file l 2M --writers exclusive
-	barrier exported
+	large_region l flush_after_ms=3600000
 	if [ "$NODE" = client ]; then
-		check smcctl attach target:l
-		check smcctl set target:l hot=on flush_after_ms=3600000
-		probe_open a
-		p a "open rw /smc/target/l"
-		p a "map rw shared 0 0"
-		p a "pread 0 2M" # readahead builds large folios
-		for round in 1 2 3 4 5; do
-			p a "store 0 2M $round"
-			p a fsync
-		done
-		check_equal "hot bytes of l" "$(hot_bytes l)" 2097152
+		heat_large
 		for round in 11 12 13; do
 			p a "store 1089536 100 $round"
 			p a fsync
 		done
 	fi
-	barrier cooled
-	on target probe_script "open rw /dev/shm/l" "pexpect 1089536 100 13" \
-		"pexpect 1130496 4096 5" "pwrite 1130496 4096 55"
-	barrier target-wrote
+	target_takes_over
 	if [ "$NODE" = client ]; then
 		p a "store 1089536 100 14"
 		p a unmap
@@ -360,28 +379,14 @@ large_folios_cool() {
 # The same, while each round makes another process's first store, whose fault tells of all of the folio.
 large_folios_cool_under_faults() {
 	local round
-	on target export_file l 2M --writers exclusive
-	barrier exported
+	large_region l flush_after_ms=3600000 cto=off
 	if [ "$NODE" = client ]; then
-		check smcctl attach target:l
-		check smcctl set target:l hot=on flush_after_ms=3600000 cto=off
-		probe_open a
-		p a "open rw /smc/target/l"
-		p a "map rw shared 0 0"
-		p a "pread 0 2M"
-		for round in 1 2 3 4 5; do
-			p a "store 0 2M $round"
-			p a fsync
-		done
-		check_equal "hot bytes of l" "$(hot_bytes l)" 2097152
+		heat_large
 		for round in 11 12 13; do
 			first_store "$round"
 		done
 	fi
-	barrier cooled
-	on target probe_script "open rw /dev/shm/l" "pexpect 1089536 100 13" \
-		"pexpect 1130496 4096 5" "pwrite 1130496 4096 55"
-	barrier target-wrote
+	target_takes_over
 	if [ "$NODE" = client ]; then
 		first_store 14
 		first_store 15
@@ -409,16 +414,9 @@ first_store() {
 # What becomes hot by flushes that nobody asked for is looked at by more of them.
 large_folios_warm_without_barrier() {
 	local round
-	on target export_file w 2M --writers exclusive
-	barrier exported
+	# Longer than it takes to store to all of it, and to look at it.
+	large_region w flush_after_ms=1000
 	if [ "$NODE" = client ]; then
-		check smcctl attach target:w
-		# Longer than it takes to store to all of it, and to look at it.
-		check smcctl set target:w hot=on flush_after_ms=1000
-		probe_open a
-		p a "open rw /smc/target/w"
-		p a "map rw shared 0 0"
-		p a "pread 0 2M"
 		for ((round = 0; round < 200; round++)); do
 			p a "store 0 2M $((round % 64))"
 			[ "$(hot_bytes w)" = 0 ] || break
