@@ -53,6 +53,7 @@
 #include <linux/slab.h>
 
 #include "smcfs.h"
+#include "trace.h"
 
 /* A page is hot when it became writable more often than this since it was last cooled. */
 #define SMCFS_HOT_AFTER		2
@@ -72,6 +73,7 @@ bool smcfs_hot_possible(void)
 void smcfs_hot_init(struct smcfs_region *region)
 {
 	xa_init_flags(&region->hot_windows, XA_FLAGS_LOCK_BH);	/* the last put may be in softirq */
+	region->hot = SMCFS_HOT_PAGES;
 	region->hot_origin = SMCFS_ORIGIN_DEFAULT;
 }
 
@@ -125,11 +127,14 @@ static void hot_clear(struct smcfs_region *region, struct smcfs_hot_window *wind
 	atomic_dec(&region->nr_hot);
 }
 
-/* May pages become hot now, and stay so? What is to be pushed is known by its fault. */
+/*
+ * May pages become hot now, and stay so? What is to be pushed is known by its fault, and so is what
+ * somebody traces.
+ */
 bool smcfs_hot_allowed(struct smcfs_region *region)
 {
 	return READ_ONCE(region->hot) && READ_ONCE(region->sync_mode) == SMCFS_SYNC_LAZY &&
-	       !atomic_read(&region->nr_readers);
+	       !atomic_read(&region->nr_readers) && !trace_smcfs_store_enabled();
 }
 
 /* Before the mapping can be found by a harvest. */

@@ -70,7 +70,8 @@ modified() { stat -c %.9Y "/smc/target/$1"; }
 becomes_hot() {
 	local before
 	if [ "$NODE" = client ]; then
-		check_equal "hot" "$(smcctl get "target:$1" hot)" no
+		check_equal "hot" "$(smcctl get "target:$1" hot)" yes
+		check smcctl set "target:$1" hot=off
 		check_fails smcctl set "target:$1" hot=perhaps
 		probe_open a
 		p a "open rw /smc/target/$1"

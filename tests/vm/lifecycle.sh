@@ -150,7 +150,7 @@ small_cgroup() {
 	barrier exported
 	if [ "$NODE" = client ]; then
 		check smcctl attach target:big
-		[ "$1" = off ] || check smcctl set target:big hot=on
+		check smcctl set target:big "hot=$1"
 		# A few pages at a time: they become hot before they are reclaimed.
 		[ "$1" = off ] || for round in 1 2 3 4; do rounds+=("store 0 1M $round" fsync); done
 		mkdir "$group"

@@ -25,7 +25,7 @@ little_memory() {
 	barrier exported
 	if [ "$NODE" = client ]; then
 		check smcctl attach target:big
-		[ "$1" = off ] || check smcctl set target:big hot=on
+		check smcctl set target:big "hot=$1"
 		for round in $([ "$1" = off ] || echo 3 4 5) 2; do # until pages are hot
 			rounds+=("store 0 ${DIRTY_MB}M $round" fsync)
 		done

@@ -14,7 +14,7 @@
 # Hot pages exist in mode lazy only, units in merge regions only: elsewhere their values are different
 # options in name alone, which the long form is for.
 AXES=(
-	'mode=lazy,lazy+hot=on,push,eager'
+	'mode=lazy,lazy+hot=off,push,eager'
 	'writers=exclusive,merge+merge_unit=4,merge+merge_unit=64,merge+merge_unit=512,merge+merge_unit=4096'
 	'flush_after_ms=5,100'
 	'max_stale_us=off,20000'
@@ -39,7 +39,7 @@ option_rows() {
 	local axes=("${AXES[@]}") all=()
 	[ "$SOAK" = 0 ] || axes=("${AXES_LONG[@]}") all=(--all)
 	if [ "$(</run/vm/hot)" = no ]; then
-		axes=("${axes[@]/,lazy+hot=on/}")
+		axes=("${axes[@]/,lazy+hot=off/}")
 		axes=("${axes[@]/hot=off,on/hot=off}")
 	fi
 	"$SMC_ROOT/tests/vm/lib/pairs.py" "${all[@]}" "${axes[@]}" | paste -sd ';'

@@ -52,7 +52,7 @@ wanted() { [[ -z $SIDES || " $SIDES " == *" $1 "* ]]; }
 # shellcheck disable=SC2086 # a list
 EXCLUSIVE=$(chosen $ALL)
 MERGE=$(chosen bulk_4m one_store float_update sparse_64b hot_64b hot_64b_many)
-HOT=$(chosen bulk_4m one_store float_update sparse_64b hot_64b hot_64b_many)
+COLD=$(chosen bulk_4m one_store float_update sparse_64b hot_64b hot_64b_many)
 
 # side NAME REGION KEY VALUE WORKLOAD...: the cells of a side, on a region of which KEY is VALUE.
 side() {
@@ -72,8 +72,8 @@ smc_run() {
 	{
 		side exclusive exclusive writers exclusive $EXCLUSIVE &&
 			side merge merge writers merge $MERGE &&
-			side hot exclusive hot yes $HOT &&
-			side merge_hot merge hot yes $HOT
+			side cold exclusive hot no $COLD &&
+			side merge_cold merge hot no $COLD
 	} || return 1
 	smcctl -j stats
 }

@@ -70,7 +70,7 @@ BARS = (
     Bar("seq_read_9000", 9000, "exclusive", "seq_read", 1.12),
     Bar("barrier_scale", 9000, "standin-16t", "barrier_whole", 1.1,
         over("standin-16m", "barrier_whole", "barrier_ns")),
-    Bar("dirty_cost_hot", 9000, "hot", "dirty_cost", 0.05, over("exclusive", "dirty_cost")),
+    Bar("dirty_cost_hot", 9000, "exclusive", "dirty_cost", 0.05, over("cold", "dirty_cost")),
     Bar("attach_scale", 9000, "standin", "attach_64g", 1.1, over("standin", "attach_64m")),
 )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import bars
 from results import Results
 
-SIDES = ("exclusive", "merge", "hot", "merge_hot", "nfs", "nvme")
+SIDES = ("exclusive", "merge", "cold", "merge_cold", "nfs", "nvme")
 PLOT = """set terminal pngcairo size 1000,520 font ",10"
 set output "{out}"
 set title "{title}"
