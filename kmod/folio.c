@@ -55,7 +55,7 @@ struct smcfs_folio *smcfs_folio_attach(struct folio *folio)
 	sf->merge = merge;
 	/* Dirtied before it had a bitmap: nobody knows where, so everywhere. */
 	if (folio_test_dirty(folio))
-		bitmap_fill(sf->dirty, nr);
+		bitmap_set(sf->dirty, 0, nr);
 	folio_attach_private(folio, sf);
 	return sf;
 }
@@ -109,9 +109,9 @@ bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio)
 
 	if (sf) {
 		spin_lock_irqsave(&sf->lock, flags);
-		bitmap_or(sf->dirty, sf->dirty, sf->hot, sf->nr_pages);
-		if (bitmap_empty(sf->dirty, sf->nr_pages))
-			bitmap_fill(sf->dirty, sf->nr_pages);
+		bitmap_or(sf->dirty, sf->dirty, sf->hot, SMCFS_FOLIO_PAGES_MAX);
+		if (bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX))
+			bitmap_set(sf->dirty, 0, sf->nr_pages);
 		spin_unlock_irqrestore(&sf->lock, flags);
 	}
 	return smcfs_folio_set_dirty(mapping, folio);
@@ -170,7 +170,7 @@ bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
 	if (smcfs_folio_hot(folio) && folio_mapped(folio))
 		return false;
 	if (sf && (sf->merge || sf->nr_pages > 1) && smcfs_folio_held(folio) &&
-	    (smcfs_folio_hot(folio) || !bitmap_empty(sf->dirty, sf->nr_pages)))
+	    (smcfs_folio_hot(folio) || !bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX)))
 		return false;
 	smcfs_twin_free(folio_detach_private(folio));
 	return true;
@@ -203,7 +203,7 @@ static unsigned int tagged_pages(struct folio *folio, xa_mark_t tag)
 	sf = smcfs_folio_private(folio);
 	if (sf && folio_test_dirty(folio)) {
 		spin_lock_irq(&sf->lock);
-		pages = bitmap_weight(sf->dirty, sf->nr_pages);
+		pages = bitmap_weight(sf->dirty, SMCFS_FOLIO_PAGES_MAX);
 		spin_unlock_irq(&sf->lock);
 	}
 	folio_unlock(folio);

@@ -65,6 +65,18 @@
 #define SMCFS_HOT_MAX		16384
 #define SMCFS_HOT_WINDOWS_MAX	4096
 
+/*
+ * All windows have it: a search by a mark skips what is empty of a large region a word at a time,
+ * one for any entry slot by slot.
+ */
+#define HOT_WINDOW		XA_MARK_0
+
+#define hot_for_each_window(region, at, window, first, last)				\
+	for (at = (first),								\
+	     window = xa_find(&(region)->hot_windows, &at, last, HOT_WINDOW);		\
+	     window;									\
+	     window = xa_find_after(&(region)->hot_windows, &at, last, HOT_WINDOW))
+
 bool smcfs_hot_possible(void)
 {
 	return SMCFS_HOT_PAGES;
@@ -100,7 +112,12 @@ static struct smcfs_hot_window *hot_window(struct smcfs_region *region, pgoff_t 
 	if (!window)
 		return NULL;
 	window->start = at * SMCFS_HOT_WINDOW;
-	old = xa_cmpxchg_bh(&region->hot_windows, at, NULL, window, gfp);
+	/* Marked before anybody can find it: who looks for windows goes by the mark. */
+	xa_lock_bh(&region->hot_windows);
+	old = __xa_cmpxchg(&region->hot_windows, at, NULL, window, gfp);
+	if (!old)
+		__xa_set_mark(&region->hot_windows, at, HOT_WINDOW);
+	xa_unlock_bh(&region->hot_windows);
 	if (old) {
 		kfree(window);
 		return xa_is_err(old) ? NULL : old;
@@ -224,9 +241,9 @@ static void hot_warm(struct smcfs_region *region, struct folio *folio)
 	if (window->count[at] < SMCFS_HOT_AFTER || atomic_read(&region->nr_hot) >= SMCFS_HOT_MAX)
 		return;
 	spin_lock_irqsave(&sf->lock, flags);
-	bitmap_copy(sf->hot, sf->dirty, sf->nr_pages);
+	bitmap_copy(sf->hot, sf->dirty, SMCFS_FOLIO_PAGES_MAX);
 	spin_unlock_irqrestore(&sf->lock, flags);
-	for_each_set_bit(i, sf->hot, sf->nr_pages)
+	for_each_set_bit(i, sf->hot, SMCFS_FOLIO_PAGES_MAX)
 		hot_set(region, window, at + i);
 }
 
@@ -250,7 +267,7 @@ bool smcfs_hot_stays(struct smcfs_region *region, struct folio *folio)
 		return hot_is_most(sf->hot, sf->nr_pages);
 	}
 	return smcfs_folio_hot(folio) && (atomic_read(&region->nr_hot) < SMCFS_HOT_MAX ||
-					  bitmap_subset(sf->dirty, sf->hot, sf->nr_pages));
+					  bitmap_subset(sf->dirty, sf->hot, SMCFS_FOLIO_PAGES_MAX));
 }
 
 /**
@@ -276,11 +293,11 @@ void smcfs_hot_keep(struct smcfs_region *region, struct folio *folio)
 	if (!smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, stored))
 		unmap_mapping_pages(folio->mapping, folio->index, sf->nr_pages, false);
 	spin_lock_irqsave(&sf->lock, flags);
-	bitmap_or(sf->hot, sf->hot, sf->dirty, sf->nr_pages);
+	bitmap_or(sf->hot, sf->hot, sf->dirty, SMCFS_FOLIO_PAGES_MAX);
 	/* And all that is hot dirty: another flush may have taken bits before the flag was set. */
-	bitmap_copy(sf->dirty, sf->hot, sf->nr_pages);
+	bitmap_copy(sf->dirty, sf->hot, SMCFS_FOLIO_PAGES_MAX);
 	spin_unlock_irqrestore(&sf->lock, flags);
-	for_each_set_bit(i, sf->hot, sf->nr_pages)
+	for_each_set_bit(i, sf->hot, SMCFS_FOLIO_PAGES_MAX)
 		hot_set(region, window, folio->index % SMCFS_HOT_WINDOW + i);
 }
 
@@ -292,18 +309,18 @@ void smcfs_hot_count_flush(struct smcfs_region *region, pgoff_t index, pgoff_t e
 
 	if (index == end)
 		return;
-	xa_for_each_range(&region->hot_windows, at, window, index / SMCFS_HOT_WINDOW,
-			  end / SMCFS_HOT_WINDOW)
+	hot_for_each_window(region, at, window, index / SMCFS_HOT_WINDOW, end / SMCFS_HOT_WINDOW)
 		WRITE_ONCE(window->flushes, window->flushes + 1);	/* more or less */
 }
 
 /* The first window with hot pages at or after *@index, up to @end; *@index moves to its start. */
 struct smcfs_hot_window *smcfs_hot_next(struct smcfs_region *region, pgoff_t *index, pgoff_t end)
 {
-	unsigned long at = *index / SMCFS_HOT_WINDOW;
 	struct smcfs_hot_window *window;
+	unsigned long at;
 
-	xa_for_each_range(&region->hot_windows, at, window, at, end / SMCFS_HOT_WINDOW) {
+	hot_for_each_window(region, at, window, *index / SMCFS_HOT_WINDOW,
+			    end / SMCFS_HOT_WINDOW) {
 		if (bitmap_empty(window->hot, SMCFS_HOT_WINDOW))
 			continue;
 		*index = max(*index, window->start);
@@ -355,8 +372,8 @@ static bool hot_held(struct smcfs_folio *sf, struct folio *folio)
  */
 static void hot_owe_locked(struct smcfs_folio *sf, struct folio *folio)
 {
-	if (folio_test_dirty(folio) && (sf->merge || bitmap_empty(sf->dirty, sf->nr_pages)))
-		bitmap_or(sf->dirty, sf->dirty, sf->hot, sf->nr_pages);
+	if (folio_test_dirty(folio) && (sf->merge || bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX)))
+		bitmap_or(sf->dirty, sf->dirty, sf->hot, SMCFS_FOLIO_PAGES_MAX);
 }
 
 /* Pages of a locked folio, given by bits of it, are no longer hot. They are mapped nowhere. */
@@ -367,13 +384,13 @@ static void hot_clear_pages(struct smcfs_region *region, struct smcfs_hot_window
 	unsigned long flags;
 	unsigned int i;
 
-	for_each_set_bit(i, pages, sf->nr_pages)
+	for_each_set_bit(i, pages, SMCFS_FOLIO_PAGES_MAX)
 		hot_clear(region, window, folio->index % SMCFS_HOT_WINDOW + i);
 	spin_lock_irqsave(&sf->lock, flags);
 	hot_owe_locked(sf, folio);
-	bitmap_andnot(sf->hot, sf->hot, pages, sf->nr_pages);
+	bitmap_andnot(sf->hot, sf->hot, pages, SMCFS_FOLIO_PAGES_MAX);
 	spin_unlock_irqrestore(&sf->lock, flags);
-	for_each_set_bit(i, pages, sf->nr_pages)
+	for_each_set_bit(i, pages, SMCFS_FOLIO_PAGES_MAX)
 		smcfs_twin_cool(sf, i);
 }
 
@@ -395,7 +412,7 @@ void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window
 	unmap_mapping_pages(folio->mapping, folio->index, sf->nr_pages, false);
 	if (hot_held(sf, folio))
 		folio_mark_dirty(folio);	/* all that is hot */
-	bitmap_copy(hot, sf->hot, sf->nr_pages);
+	bitmap_copy(hot, sf->hot, SMCFS_FOLIO_PAGES_MAX);
 	hot_clear_pages(region, window, folio, hot);
 }
 
@@ -415,10 +432,10 @@ void smcfs_hot_protected(struct smcfs_region *region, struct folio *folio)
 	if (!smcfs_folio_hot(folio))
 		return;
 	spin_lock_irqsave(&sf->lock, flags);
-	bitmap_copy(hot, sf->hot, sf->nr_pages);
+	bitmap_copy(hot, sf->hot, SMCFS_FOLIO_PAGES_MAX);
 	/* As in smcfs_hot_keep(). */
-	if (sf->merge || bitmap_empty(sf->dirty, sf->nr_pages))
-		bitmap_or(sf->dirty, sf->dirty, hot, sf->nr_pages);
+	if (sf->merge || bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX))
+		bitmap_or(sf->dirty, sf->dirty, hot, SMCFS_FOLIO_PAGES_MAX);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	if (hot_held(sf, folio))
 		return;
@@ -485,7 +502,7 @@ bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio,
 	unsigned long flags;
 
 	spin_lock_irqsave(&sf->lock, flags);
-	for_each_set_bit(i, sf->hot, sf->nr_pages) {
+	for_each_set_bit(i, sf->hot, SMCFS_FOLIO_PAGES_MAX) {
 		if (test_bit(at + i, stored))
 			window->count[at + i] = 0;
 		else if (!all)
@@ -514,7 +531,7 @@ static void hot_rest_large(struct smcfs_region *region, struct smcfs_hot_window 
 	if (folio_maybe_dma_pinned(folio))
 		return;
 	bitmap_zero(idle, SMCFS_FOLIO_PAGES_MAX);
-	for_each_set_bit(i, sf->hot, sf->nr_pages) {
+	for_each_set_bit(i, sf->hot, SMCFS_FOLIO_PAGES_MAX) {
 		if (test_bit(at + i, stored))
 			continue;
 		if (window->count[at + i] < SMCFS_HOT_IDLE_LARGE)
@@ -522,7 +539,7 @@ static void hot_rest_large(struct smcfs_region *region, struct smcfs_hot_window 
 		if (window->count[at + i] >= SMCFS_HOT_IDLE_LARGE)
 			__set_bit(i, idle);
 	}
-	if (bitmap_empty(idle, sf->nr_pages))
+	if (bitmap_empty(idle, SMCFS_FOLIO_PAGES_MAX))
 		return;
 	for (first = find_first_bit(idle, sf->nr_pages); first < sf->nr_pages;
 	     first = find_next_bit(idle, sf->nr_pages, last)) {
@@ -555,9 +572,9 @@ void smcfs_hot_rest(struct smcfs_region *region, struct smcfs_hot_window *window
 		hot_rest_large(region, window, folio, stored);
 		return;
 	}
-	if (bitmap_subset(sf->hot, sf->dirty, sf->nr_pages))
+	if (bitmap_subset(sf->hot, sf->dirty, SMCFS_FOLIO_PAGES_MAX))
 		return;
-	for_each_set_bit(i, sf->hot, sf->nr_pages) {
+	for_each_set_bit(i, sf->hot, SMCFS_FOLIO_PAGES_MAX) {
 		if (!test_bit(i, sf->dirty) && window->count[at + i] < SMCFS_HOT_IDLE)
 			window->count[at + i]++;
 		idle &= window->count[at + i] >= SMCFS_HOT_IDLE;
@@ -581,12 +598,12 @@ void smcfs_hot_forget(struct folio *folio)
 		return;
 	spin_lock_irqsave(&sf->lock, flags);
 	hot_owe_locked(sf, folio);
-	bitmap_copy(hot, sf->hot, sf->nr_pages);
-	bitmap_zero(sf->hot, sf->nr_pages);
+	bitmap_copy(hot, sf->hot, SMCFS_FOLIO_PAGES_MAX);
+	bitmap_zero(sf->hot, SMCFS_FOLIO_PAGES_MAX);
 	if (hot_held(sf, folio))
-		bitmap_or(sf->dirty, sf->dirty, hot, sf->nr_pages);
+		bitmap_or(sf->dirty, sf->dirty, hot, SMCFS_FOLIO_PAGES_MAX);
 	spin_unlock_irqrestore(&sf->lock, flags);
-	for_each_set_bit(i, hot, sf->nr_pages)
+	for_each_set_bit(i, hot, SMCFS_FOLIO_PAGES_MAX)
 		smcfs_twin_cool(sf, i);
 }
 

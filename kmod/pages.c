@@ -80,8 +80,8 @@ static bool folio_marks(struct folio *folio, unsigned long *dirty, unsigned long
 	if (sf) {
 		spin_lock_irq(&sf->lock);
 		if (folio_test_dirty(folio))
-			bitmap_copy(dirty, sf->dirty, sf->nr_pages);
-		bitmap_copy(hot, sf->hot, sf->nr_pages);
+			bitmap_copy(dirty, sf->dirty, SMCFS_FOLIO_PAGES_MAX);
+		bitmap_copy(hot, sf->hot, SMCFS_FOLIO_PAGES_MAX);
 		spin_unlock_irq(&sf->lock);
 	}
 	folio_unlock(folio);

@@ -518,7 +518,11 @@ struct smcfs_folio {
 	unsigned int	inflight;
 	bool		failed;		/* [lock] merge: one of them was not written */
 	bool		merge;		/* [const] pages[] has nr_pages, else none */
-	DECLARE_BITMAP(dirty, SMCFS_FOLIO_PAGES_MAX);	/* [lock] nr_pages bits */
+	/*
+	 * One word, as the compiler knows from the constant: bits past nr_pages are 0, and never
+	 * set by bitmap_fill(), which rounds up.
+	 */
+	DECLARE_BITMAP(dirty, SMCFS_FOLIO_PAGES_MAX);	/* [lock] */
 	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);	/* [lock] set, cleared: folio lock, too */
 	struct smcfs_page pages[];
 };
@@ -595,7 +599,7 @@ static inline bool smcfs_folio_hot(struct folio *folio)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 
-	return sf && !bitmap_empty(sf->hot, sf->nr_pages);
+	return sf && !bitmap_empty(sf->hot, SMCFS_FOLIO_PAGES_MAX);
 }
 
 /* ------------------------------------------------------------------ merge (twin.c, stage.c) */

@@ -174,6 +174,36 @@ static u64 stage_scan_avx2(void *stage, const void *shadow, const void *twin)
 		     : "cc", "memory");
 	return ~same;
 }
+
+/*
+ * Context: as above. @length: a multiple of 32, as are both addresses, and at most PAGE_SIZE, so
+ * that no counter of a byte's place overflows. Return: how many bytes are equal.
+ */
+static unsigned int stage_equal_avx2(const void *a, const void *b, unsigned long length)
+{
+	unsigned long equal;
+
+	asm volatile("vpxor %%ymm1, %%ymm1, %%ymm1\n"
+		     "vpxor %%ymm2, %%ymm2, %%ymm2\n"
+		     "1:\n"
+		     "vmovdqa -32(%[a],%[length]), %%ymm0\n"
+		     "vpcmpeqb -32(%[b],%[length]), %%ymm0, %%ymm0\n"
+		     "vpsubb %%ymm0, %%ymm1, %%ymm1\n"
+		     "subq $32, %[length]\n"
+		     "jnz 1b\n"
+		     /* Four sums, one in each quarter. */
+		     "vpsadbw %%ymm2, %%ymm1, %%ymm1\n"
+		     "vextracti128 $1, %%ymm1, %%xmm0\n"
+		     "vpaddq %%xmm0, %%xmm1, %%xmm1\n"
+		     "vpsrldq $8, %%xmm1, %%xmm0\n"
+		     "vpaddq %%xmm0, %%xmm1, %%xmm1\n"
+		     "vmovq %%xmm1, %[equal]\n"
+		     "vzeroupper\n"
+		     : [length] "+r" (length), [equal] "=r" (equal)
+		     : [a] "r" (a), [b] "r" (b)
+		     : "cc", "memory");
+	return equal;
+}
 #endif
 
 static u64 stage_scan_plain(u64 *stage, const u64 *shadow, const u64 *twin)
@@ -201,7 +231,8 @@ static u64 stage_scan(void *stage, const void *shadow, const void *twin)
 #ifdef CONFIG_X86_64
 	u64 lines;
 
-	if (stage_has_avx2 && irq_fpu_usable()) {
+	/* In process context the registers can always be had. */
+	if (stage_has_avx2) {
 		kernel_fpu_begin();
 		lines = stage_scan_avx2(stage, shadow, twin);
 		kernel_fpu_end();
@@ -347,6 +378,16 @@ static unsigned int stage_changed(const struct smcfs_stage *stage, const u8 *dat
 
 	if (stage->all || !twin)	/* by write(2) */
 		return end - start;
+#ifdef CONFIG_X86_64
+	if (stage_has_avx2 && !stage->forced && !(start % 32) && end - start >= 32) {
+		unsigned int length = round_down(end - start, 32);
+
+		kernel_fpu_begin();
+		changed = length - stage_equal_avx2(data + start, twin + start, length);
+		kernel_fpu_end();
+		start += length;
+	}
+#endif
 	while (start < end) {
 		if (!stage->forced && !(start % sizeof(u64)) && end - start >= sizeof(u64)) {
 			changed += stage_differing(*(const u64 *)(data + start),

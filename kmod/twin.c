@@ -269,15 +269,13 @@ bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned i
 	stage->forced = page->forced;
 	page->all = false;
 	page->forced = NULL;
+	sf->inflight++;
 	spin_unlock_irqrestore(&sf->lock, flags);
-	if (smcfs_stage_fill(stage, folio_page(folio, index), page->twin, unit)) {
-		spin_lock_irqsave(&sf->lock, flags);
-		sf->inflight++;
-		spin_unlock_irqrestore(&sf->lock, flags);
+	if (smcfs_stage_fill(stage, folio_page(folio, index), page->twin, unit))
 		return true;
-	}
 	kfree(stage->forced);
 	spin_lock_irqsave(&sf->lock, flags);
+	sf->inflight--;	/* not to 0: the issuer counts */
 	if (!test_bit(index, sf->dirty) && !test_bit(index, sf->hot))
 		twin_drop_locked(page);
 	spin_unlock_irqrestore(&sf->lock, flags);
@@ -319,13 +317,12 @@ static void twin_advance(struct smcfs_stage *stage, struct smcfs_page *page)
 	}
 }
 
-static void twin_end(struct smcfs_stage *stage)
+/* What was staged is acknowledged, or failed. [sf->lock] */
+static void twin_end_locked(struct smcfs_stage *stage)
 {
 	struct smcfs_folio *sf = stage->sf;
 	struct smcfs_page *page = &sf->pages[stage->index];
-	unsigned long flags;
 
-	spin_lock_irqsave(&sf->lock, flags);
 	if (stage->failed) {
 		set_bit(stage->index, sf->dirty);
 		page->all |= stage->all;
@@ -338,8 +335,20 @@ static void twin_end(struct smcfs_stage *stage)
 	} else {
 		twin_advance(stage, page);
 	}
-	spin_unlock_irqrestore(&sf->lock, flags);
-	kfree(stage->forced);
+}
+
+/* One of a folio's parts is over. Return: it was the last. [sf->lock] */
+static bool twin_part_done_locked(struct smcfs_folio *sf, bool *failed)
+{
+	sf->failed |= *failed;
+	*failed = sf->failed;
+	/* The last one stays counted until the folio's flight is over. */
+	if (sf->inflight == 1) {
+		sf->failed = false;
+		return true;
+	}
+	sf->inflight--;
+	return false;
 }
 
 /**
@@ -358,14 +367,7 @@ void smcfs_twin_part_done(struct address_space *mapping, struct folio *folio,
 	bool last;
 
 	spin_lock_irqsave(&sf->lock, flags);
-	sf->failed |= failed;
-	failed = sf->failed;
-	/* The last one stays counted until the folio's flight is over. */
-	last = sf->inflight == 1;
-	if (last)
-		sf->failed = false;
-	else
-		sf->inflight--;
+	last = twin_part_done_locked(sf, &failed);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	if (last)
 		smcfs_wb_end_folio(mapping, folio, sf, failed ? -EIO : 0);
@@ -376,12 +378,18 @@ void smcfs_twin_put_stage(struct address_space *mapping, struct smcfs_stage *sta
 {
 	struct smcfs_folio *sf = stage->sf;
 	struct folio *folio = stage->folio;
-	bool failed;
+	unsigned long flags;
+	bool failed, last;
 
 	if (!atomic_dec_and_test(&stage->pending))
 		return;
 	failed = READ_ONCE(stage->failed);
-	twin_end(stage);
+	spin_lock_irqsave(&sf->lock, flags);
+	twin_end_locked(stage);
+	last = twin_part_done_locked(sf, &failed);
+	spin_unlock_irqrestore(&sf->lock, flags);
+	kfree(stage->forced);
 	smcfs_stage_free(stage);
-	smcfs_twin_part_done(mapping, folio, sf, failed);
+	if (last)	/* else @folio and @sf may be gone */
+		smcfs_wb_end_folio(mapping, folio, sf, failed ? -EIO : 0);
 }

@@ -79,7 +79,7 @@ static void issue_large(struct smcfs_xfer *xfer, struct folio *folio, struct smc
 				min_t(size_t, valid, (size_t)last << PAGE_SHIFT) - offset);
 	}
 	if (!held)
-		bitmap_zero(sf->dirty, sf->nr_pages);
+		bitmap_zero(sf->dirty, SMCFS_FOLIO_PAGES_MAX);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	if (held)
 		filemap_dirty_folio(folio->mapping, folio);
@@ -169,7 +169,7 @@ static void issue_merge(struct wb_issue *is, struct folio *folio, struct smcfs_f
 
 	folio_get(folio);	/* of write-back; not before the references were counted */
 	WRITE_ONCE(sf->inflight, 1);	/* and nobody else does, with the folio locked */
-	for_each_set_bit(i, sf->dirty, sf->nr_pages) {
+	for_each_set_bit(i, sf->dirty, SMCFS_FOLIO_PAGES_MAX) {
 		size_t offset = (size_t)i << PAGE_SHIFT;
 		struct smcfs_stage *stage = issue_stage(is);
 
@@ -199,11 +199,11 @@ static void issue_whole(struct wb_issue *is, struct folio *folio, struct smcfs_f
 	u64 before = xfer->bytes;
 
 	/* Its flag was set while another flush took the bits: what was stored to was hot. */
-	if (sf && bitmap_empty(sf->dirty, sf->nr_pages)) {
+	if (sf && bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX)) {
 		spin_lock_irq(&sf->lock);
-		bitmap_copy(sf->dirty, sf->hot, sf->nr_pages);
-		if (bitmap_empty(sf->dirty, sf->nr_pages))
-			bitmap_fill(sf->dirty, sf->nr_pages);
+		bitmap_copy(sf->dirty, sf->hot, SMCFS_FOLIO_PAGES_MAX);
+		if (bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX))
+			bitmap_set(sf->dirty, 0, sf->nr_pages);
 		spin_unlock_irq(&sf->lock);
 	}
 	if (sf)
