@@ -56,7 +56,7 @@
 #include "trace.h"
 
 /* A page is hot when it became writable more often than this since it was last cooled. */
-#define SMCFS_HOT_AFTER		2
+#define SMCFS_HOT_AFTER		1
 /* It cools when so many flushes found no store to it: 5 s if only flush_after_ms brings them. */
 #define SMCFS_HOT_IDLE		50
 /* The same for large folios of exclusive regions: see above. A flush may come amid an epoch. */
@@ -481,6 +481,17 @@ bool smcfs_hot_check(struct smcfs_region *region, struct smcfs_hot_window *windo
 	return smcfs_folio_hot(folio);
 }
 
+/* Hot pages of @folio, locked, of which a window's harvest says that they were stored to. */
+static unsigned long hot_stores(struct smcfs_folio *sf, struct folio *folio,
+				const unsigned long *stored)
+{
+	unsigned int at = folio->index % SMCFS_HOT_WINDOW;
+
+	/* A folio is aligned to its size, so its bits are in one word. */
+	BUILD_BUG_ON(SMCFS_FOLIO_PAGES_MAX > BITS_PER_LONG);
+	return sf->hot[0] & stored[BIT_WORD(at)] >> at % BITS_PER_LONG;
+}
+
 /**
  * smcfs_hot_take() - harvested stores become dirty bits
  * @window: of the folio.
@@ -497,23 +508,23 @@ bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio,
 {
 	struct smcfs_region *region = smcfs_i(folio->mapping->host)->region;
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
-	unsigned int at = folio->index % SMCFS_HOT_WINDOW, i, nr = 0;
+	unsigned long stores = hot_stores(sf, folio, stored);
 	bool all = folio_maybe_dma_pinned(folio) || folio_test_dirty(folio);
+	unsigned int at = folio->index % SMCFS_HOT_WINDOW, i;
+	unsigned long taken = all ? sf->hot[0] : stores;
 	unsigned long flags;
 
 	spin_lock_irqsave(&sf->lock, flags);
-	for_each_set_bit(i, sf->hot, SMCFS_FOLIO_PAGES_MAX) {
-		if (test_bit(at + i, stored))
-			window->count[at + i] = 0;
-		else if (!all)
-			continue;
-		__set_bit(i, sf->dirty);
-		nr++;
-	}
+	sf->dirty[0] |= taken;
 	spin_unlock_irqrestore(&sf->lock, flags);
-	if (nr)
-		smcfs_stat_add(&region->stats, SMCFS_STAT_DIRTIED_PAGES, nr);
-	return nr;
+	if (hweight_long(stores) == sf->nr_pages)
+		memset(&window->count[at], 0, sf->nr_pages);
+	else
+		for_each_set_bit(i, &stores, SMCFS_FOLIO_PAGES_MAX)
+			window->count[at + i] = 0;
+	if (taken)
+		smcfs_stat_add(&region->stats, SMCFS_STAT_DIRTIED_PAGES, hweight_long(taken));
+	return taken;
 }
 
 /*
@@ -524,16 +535,15 @@ static void hot_rest_large(struct smcfs_region *region, struct smcfs_hot_window 
 			   struct folio *folio, const unsigned long *stored)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned long rest = sf->hot[0] & ~hot_stores(sf, folio, stored);
 	unsigned int at = folio->index % SMCFS_HOT_WINDOW, i;
 	DECLARE_BITMAP(idle, SMCFS_FOLIO_PAGES_MAX);
 	unsigned int first, last;
 
-	if (folio_maybe_dma_pinned(folio))
+	if (!rest || folio_maybe_dma_pinned(folio))
 		return;
 	bitmap_zero(idle, SMCFS_FOLIO_PAGES_MAX);
-	for_each_set_bit(i, sf->hot, SMCFS_FOLIO_PAGES_MAX) {
-		if (test_bit(at + i, stored))
-			continue;
+	for_each_set_bit(i, &rest, SMCFS_FOLIO_PAGES_MAX) {
 		if (window->count[at + i] < SMCFS_HOT_IDLE_LARGE)
 			window->count[at + i]++;
 		if (window->count[at + i] >= SMCFS_HOT_IDLE_LARGE)
