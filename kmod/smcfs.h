@@ -639,6 +639,8 @@ void smcfs_stage_swap(struct smcfs_stage *stage, struct page **page);
 /* Copies @shadow and finds what to send. @twin may be NULL. Return: is there anything? */
 bool smcfs_stage_fill(struct smcfs_stage *stage, struct page *shadow, struct page *twin,
 		      unsigned int unit);
+/* Context: process. Return: a shadow page and its twin are equal. */
+bool smcfs_stage_same(struct page *shadow, struct page *twin);
 /* The first run of bytes to be sent at or after @start. */
 bool smcfs_stage_run(const struct smcfs_stage *stage, unsigned int *start, unsigned int *end);
 /* Is the next page of a region one of those that are measured? */
@@ -654,6 +656,7 @@ int smcfs_twin_force_prepare(struct folio *folio, size_t offset, size_t length);
 void smcfs_twin_force(struct folio *folio, size_t offset, size_t length);
 int smcfs_twin_lead(struct folio *folio, size_t offset, const void *data, size_t length);
 void smcfs_twin_follow(struct folio *folio, size_t offset, const void *data, size_t length);
+bool smcfs_twin_same(struct folio *folio, unsigned int index);
 bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned int index, bool held,
 		      unsigned int unit);
 void smcfs_twin_put_stage(struct address_space *mapping, struct smcfs_stage *stage);

@@ -204,6 +204,41 @@ static unsigned int stage_equal_avx2(const void *a, const void *b, unsigned long
 		     : "cc", "memory");
 	return equal;
 }
+
+/* 32 bytes: what differs is added to ymm1. */
+#define STAGE_DIFFER(at)						\
+	"vmovdqa -" at "(%[a],%[left]), %%ymm0\n"			\
+	"vpxor -" at "(%[b],%[left]), %%ymm0, %%ymm0\n"		\
+	"vpor %%ymm0, %%ymm1, %%ymm1\n"
+
+/* Context: as above. Return: two pages are equal. */
+static bool stage_same_avx2(const void *a, const void *b)
+{
+	unsigned long left = PAGE_SIZE;
+	bool same;
+
+	asm volatile("vpxor %%ymm1, %%ymm1, %%ymm1\n"
+		     "1:\n"
+		     STAGE_DIFFER("32")
+		     STAGE_DIFFER("64")
+		     STAGE_DIFFER("96")
+		     STAGE_DIFFER("128")
+		     STAGE_DIFFER("160")
+		     STAGE_DIFFER("192")
+		     STAGE_DIFFER("224")
+		     STAGE_DIFFER("256")
+		     "vptest %%ymm1, %%ymm1\n"
+		     "jnz 2f\n"
+		     "subq $256, %[left]\n"
+		     "jnz 1b\n"
+		     "2:\n"
+		     "sete %[same]\n"	/* of the last branch: all was looked at */
+		     "vzeroupper\n"
+		     : [left] "+r" (left), [same] "=q" (same)
+		     : [a] "r" (a), [b] "r" (b)
+		     : "cc", "memory");
+	return same;
+}
 #endif
 
 static u64 stage_scan_plain(u64 *stage, const u64 *shadow, const u64 *twin)
@@ -240,6 +275,23 @@ static u64 stage_scan(void *stage, const void *shadow, const void *twin)
 	}
 #endif
 	return stage_scan_plain(stage, shadow, twin);
+}
+
+bool smcfs_stage_same(struct page *shadow, struct page *twin)
+{
+	const void *data = kmap_local_page(shadow);
+	bool same;
+
+#ifdef CONFIG_X86_64
+	if (stage_has_avx2) {
+		kernel_fpu_begin();
+		same = stage_same_avx2(data, page_address(twin));
+		kernel_fpu_end();
+	} else
+#endif
+		same = !memcmp(data, page_address(twin), PAGE_SIZE);
+	kunmap_local(data);
+	return same;
 }
 
 /* Did @unit bytes at @at change other than where they are sent anyhow? */

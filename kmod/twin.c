@@ -240,10 +240,34 @@ void smcfs_twin_follow(struct folio *folio, size_t offset, const void *data, siz
 }
 
 /**
+ * smcfs_twin_same() - is a page as the target has it?
+ * @folio: locked, with a struct smcfs_folio; nobody may store to it but through a page table.
+ * @index: of the page in it; hot, so that a store to it is in a page table if it is not in the page.
+ *
+ * Looks without a copy, for pages that are dirty since some other page of their folio is.
+ * Context: process.
+ * Return: it is, and its dirty bit is clear.
+ */
+bool smcfs_twin_same(struct folio *folio, unsigned int index)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	struct smcfs_page *page = &sf->pages[index];
+	unsigned long flags;
+	bool look;
+
+	spin_lock_irqsave(&sf->lock, flags);
+	look = page->twin && !page->all && !page->forced;
+	if (look)	/* before it is looked at: who sets it from here on stored since */
+		clear_bit(index, sf->dirty);
+	spin_unlock_irqrestore(&sf->lock, flags);
+	return look && smcfs_stage_same(folio_page(folio, index), page->twin);
+}
+
+/**
  * smcfs_twin_stage() - make a page ready to be sent
  * @stage: to be filled.
  * @folio: locked, write-protected, in write-back, with a struct smcfs_folio.
- * @index: of the page in it; its dirty bit is set.
+ * @index: of the page in it.
  * @held: somebody may store to the page without a fault: it stays one to be compared.
  * @unit: of comparing, bytes.
  *

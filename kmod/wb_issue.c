@@ -160,9 +160,12 @@ static void issue_staged(struct wb_issue *is, struct smcfs_stage *stage, u64 pos
 		smcfs_wb_part(is->wb);
 }
 
-/* The pages that were written: what changed in each. Ends the folio's write-back if nothing did. */
+/*
+ * The pages that were written: what changed in each. Ends the folio's write-back if nothing did.
+ * @marked: it was dirty itself, which is said of all its hot pages if it is said of one.
+ */
 static void issue_merge(struct wb_issue *is, struct folio *folio, struct smcfs_folio *sf,
-			size_t valid)
+			size_t valid, bool marked)
 {
 	unsigned int i, unit = READ_ONCE(is->region->merge_unit);
 	bool held = smcfs_folio_held(folio);
@@ -171,8 +174,11 @@ static void issue_merge(struct wb_issue *is, struct folio *folio, struct smcfs_f
 	WRITE_ONCE(sf->inflight, 1);	/* and nobody else does, with the folio locked */
 	for_each_set_bit(i, sf->dirty, SMCFS_FOLIO_PAGES_MAX) {
 		size_t offset = (size_t)i << PAGE_SHIFT;
-		struct smcfs_stage *stage = issue_stage(is);
+		struct smcfs_stage *stage;
 
+		if (marked && !held && test_bit(i, sf->hot) && smcfs_twin_same(folio, i))
+			continue;
+		stage = issue_stage(is);
 		if (!smcfs_twin_stage(stage, folio, i, held, unit)) {
 			smcfs_stage_free(stage);
 			continue;
@@ -248,6 +254,7 @@ static int issue_folio(struct wb_issue *is, struct folio *folio)
 {
 	size_t valid = min_t(loff_t, folio_size(folio), i_size_read(is->inode) - folio_pos(folio));
 	bool merge = smcfs_region_merges(is->region);
+	bool marked = folio_test_dirty(folio);
 	struct smcfs_folio *sf;
 
 	BUILD_BUG_ON((1 << SMCFS_FOLIO_ORDER_MAX) / 2 + 1 > SMCFS_XFER_SEGS_MAX);
@@ -266,7 +273,7 @@ static int issue_folio(struct wb_issue *is, struct folio *folio)
 		return PTR_ERR_OR_ZERO(sf);
 	}
 	if (merge)
-		issue_merge(is, folio, sf, valid);
+		issue_merge(is, folio, sf, valid, marked && folio_test_large(folio));
 	else
 		issue_whole(is, folio, sf, valid);
 	issue_stages_free(is);
