@@ -7,7 +7,7 @@
  *	uptodate before it is mapped, and a store during write-back just makes it dirty again. It
  *	may wait for a flush that has the folio locked and waits for staging pages, which the
  *	deadlines of requests bound.
- * Locking: the folio lock; smcfs_folio.lock inside it.
+ * Locking: the folio lock; smcfs_folio.lock, or i_mmap_rwsem and page-table locks, inside it.
  * Failure: SIGBUS or -EIO once the region is dead; DEGRADED accepts stores, they are kept.
  */
 #include <linux/highmem.h>
@@ -120,6 +120,7 @@ again:
 			folio_zero_segment(folio, valid, folio_size(folio));
 		}
 	}
+	smcfs_hot_break(smcfs_i(inode)->region, folio);
 	/* Memory for marks must exist before bytes change; the marks are set when they have. */
 	if (smcfs_region_merges(smcfs_i(inode)->region))
 		err = smcfs_twin_force_prepare(folio, offset, part);

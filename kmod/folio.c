@@ -145,13 +145,18 @@ bool smcfs_folio_set_dirty(struct address_space *mapping, struct folio *folio)
  */
 bool smcfs_folio_held(struct folio *folio)
 {
+	int known = folio_nr_pages(folio) + 1 /* private */ + 1 /* the caller's */;
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	/* A page table that is being copied adds its entries to the counts one after the other. */
 	int mapcount = folio_mapcount(folio);
 	int refs = folio_ref_count(folio);
 
 	mapcount = min(mapcount, folio_mapcount(folio));
-	return folio_maybe_dma_pinned(folio) ||
-	       refs > folio_nr_pages(folio) + mapcount + 1 /* private */ + 1 /* the caller's */;
+	/* After the count: a flight that is not over yet had its reference in it. */
+	smp_rmb();	/* pairs with the release in smcfs_wb_end_folio(), before its folio_put() */
+	if (sf && READ_ONCE(sf->inflight))
+		known++;
+	return folio_maybe_dma_pinned(folio) || refs > known + mapcount;
 }
 
 /*

@@ -9,7 +9,7 @@
  * folios with hot pages, takes the dirty bits of their page-table entries, and sends the pages that
  * had one.
  *
- *	page_mkwrite, for the third time --> hot bit, dirty bit, folio dirty
+ *	page_mkwrite, for the second time -> hot bit, dirty bit, folio dirty
  *	sending a folio with hot pages ----> folio clean, entries stay writable
  *	smcfs_flush() ----> lock a run, harvest it --> stored pages: dirty bits, sent by wb_issue.c
  *	idle, hot=off, another mode -------> cooled: unmapped, and dirty if it was stored to
@@ -36,7 +36,8 @@
  * what of a large folio was stored to. In exclusive regions all of its hot pages are sent, so a
  * page of those cools when two flushes, one after the other, found no store to it, unless somebody
  * held the folio by a reference just then: what can be sent without a store is what was stored to
- * just before. They become hot only where most of a folio is.
+ * just before. They become hot only where most of a folio is, and a fault or a write(2), which
+ * would mark the folio, first makes it what any other is (smcfs_hot_break()).
  *
  * Contexts: process; the end of a region anywhere but in hard interrupts.
  * Locking: folio locks, several at a time in the order of their index; smcfs_folio.lock inside.
@@ -57,6 +58,8 @@
 
 /* A page is hot when it became writable more often than this since it was last cooled. */
 #define SMCFS_HOT_AFTER		1
+/* A large folio of an exclusive region: when most of it was sent in so many epochs, and again. */
+#define SMCFS_HOT_AFTER_LARGE	2
 /* It cools when so many flushes found no store to it: 5 s if only flush_after_ms brings them. */
 #define SMCFS_HOT_IDLE		50
 /* The same for large folios of exclusive regions: see above. A flush may come amid an epoch. */
@@ -112,15 +115,21 @@ static struct smcfs_hot_window *hot_window(struct smcfs_region *region, pgoff_t 
 	if (!window)
 		return NULL;
 	window->start = at * SMCFS_HOT_WINDOW;
+	if (xa_reserve_bh(&region->hot_windows, at, gfp)) {
+		kfree(window);
+		return NULL;
+	}
 	/* Marked before anybody can find it: who looks for windows goes by the mark. */
 	xa_lock_bh(&region->hot_windows);
-	old = __xa_cmpxchg(&region->hot_windows, at, NULL, window, gfp);
-	if (!old)
+	old = xa_load(&region->hot_windows, at);
+	if (!old) {
 		__xa_set_mark(&region->hot_windows, at, HOT_WINDOW);
+		__xa_store(&region->hot_windows, at, window, 0);	/* reserved: cannot fail */
+	}
 	xa_unlock_bh(&region->hot_windows);
 	if (old) {
 		kfree(window);
-		return xa_is_err(old) ? NULL : old;
+		return old;
 	}
 	atomic_inc(&region->nr_hot_windows);
 	return window;
@@ -187,6 +196,7 @@ void smcfs_hot_touch(struct smcfs_region *region, struct folio *folio, unsigned 
 	struct smcfs_folio *sf;
 	unsigned long flags;
 
+	smcfs_hot_break(region, folio);
 	if (!smcfs_hot_allowed(region))
 		return;
 	window = hot_window(region, folio->index + index);
@@ -235,10 +245,10 @@ static void hot_warm(struct smcfs_region *region, struct folio *folio)
 	passed = READ_ONCE(window->flushes) - window->epoch[at];
 	if (passed > 1 || !hot_is_most(sf->dirty, sf->nr_pages))
 		window->count[at] = 0;
-	else if (passed && window->count[at] < SMCFS_HOT_AFTER)
+	else if (passed && window->count[at] < SMCFS_HOT_AFTER_LARGE)
 		window->count[at]++;
 	window->epoch[at] += passed;
-	if (window->count[at] < SMCFS_HOT_AFTER || atomic_read(&region->nr_hot) >= SMCFS_HOT_MAX)
+	if (window->count[at] < SMCFS_HOT_AFTER_LARGE || atomic_read(&region->nr_hot) >= SMCFS_HOT_MAX)
 		return;
 	spin_lock_irqsave(&sf->lock, flags);
 	bitmap_copy(sf->hot, sf->dirty, SMCFS_FOLIO_PAGES_MAX);
@@ -283,19 +293,18 @@ void smcfs_hot_keep(struct smcfs_region *region, struct folio *folio)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	struct smcfs_hot_window *window;
-	DECLARE_BITMAP(stored, SMCFS_FOLIO_PAGES_MAX);
-	unsigned long flags;
+	unsigned long stored = 0, flags;
 	unsigned int i;
 
 	/* A page of the folio was hot, and no folio goes over a window's end. */
 	window = xa_load(&region->hot_windows, folio->index / SMCFS_HOT_WINDOW);
-	bitmap_zero(stored, SMCFS_FOLIO_PAGES_MAX);
-	if (!smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, stored))
+	if (!smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, &stored))
 		unmap_mapping_pages(folio->mapping, folio->index, sf->nr_pages, false);
 	spin_lock_irqsave(&sf->lock, flags);
 	bitmap_or(sf->hot, sf->hot, sf->dirty, SMCFS_FOLIO_PAGES_MAX);
 	/* And all that is hot dirty: another flush may have taken bits before the flag was set. */
 	bitmap_copy(sf->dirty, sf->hot, SMCFS_FOLIO_PAGES_MAX);
+	sf->stored |= stored;
 	spin_unlock_irqrestore(&sf->lock, flags);
 	for_each_set_bit(i, sf->hot, SMCFS_FOLIO_PAGES_MAX)
 		hot_set(region, window, folio->index % SMCFS_HOT_WINDOW + i);
@@ -376,7 +385,7 @@ static void hot_owe_locked(struct smcfs_folio *sf, struct folio *folio)
 		bitmap_or(sf->dirty, sf->dirty, sf->hot, SMCFS_FOLIO_PAGES_MAX);
 }
 
-/* Pages of a locked folio, given by bits of it, are no longer hot. They are mapped nowhere. */
+/* Pages of a locked folio, given by bits of it, are no longer hot. They are writable nowhere. */
 static void hot_clear_pages(struct smcfs_region *region, struct smcfs_hot_window *window,
 			    struct folio *folio, const unsigned long *pages)
 {
@@ -414,6 +423,48 @@ void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window
 		folio_mark_dirty(folio);	/* all that is hot */
 	bitmap_copy(hot, sf->hot, SMCFS_FOLIO_PAGES_MAX);
 	hot_clear_pages(region, window, folio, hot);
+}
+
+/**
+ * smcfs_hot_break() - somebody is about to mark a folio dirty
+ * @region: of it.
+ * @folio: locked, held by the caller once; marked next.
+ *
+ * A large folio of an exclusive region is no longer hot then: else all of it would be sent, and so
+ * what the target wrote to pages that this node has not stored to since they were sent last. So it
+ * is, as in smcfs_hot_cool(), if somebody may have stored to it by a reference; who waits for the
+ * folio's lock looks like that. Context: process.
+ */
+void smcfs_hot_break(struct smcfs_region *region, struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);
+	unsigned long stored = 0, flags;
+	bool held;
+
+	if (!smcfs_folio_hot(folio) || !hot_is_shared(region, folio))
+		return;
+	bitmap_copy(hot, sf->hot, SMCFS_FOLIO_PAGES_MAX);
+	/* Whoever stores from here on comes here, and waits for the lock: what is found is all. */
+#ifdef CONFIG_MAPPING_DIRTY_HELPERS
+	wp_shared_mapping_range(folio->mapping, folio->index, sf->nr_pages);
+#endif
+	if (!smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, &stored))
+		unmap_mapping_pages(folio->mapping, folio->index, sf->nr_pages, false);
+	held = hot_held(sf, folio);
+	/* Pairs with the barrier of folio_put(): who held it no more has marked it, bare perhaps. */
+	smp_rmb();
+	/* By somebody who did not say where: perhaps everywhere. */
+	if (held || folio_test_dirty(folio))
+		stored = hot[0];
+	if (stored & hot[0]) {
+		spin_lock_irqsave(&sf->lock, flags);
+		sf->dirty[0] |= stored & hot[0];
+		spin_unlock_irqrestore(&sf->lock, flags);
+		smcfs_folio_set_dirty(folio->mapping, folio);
+	}
+	/* The window exists: a page of the folio is hot. */
+	hot_clear_pages(region, hot_window(region, folio->index), folio, hot);
 }
 
 /**
@@ -516,6 +567,7 @@ bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio,
 
 	spin_lock_irqsave(&sf->lock, flags);
 	sf->dirty[0] |= taken;
+	sf->stored |= stores;
 	spin_unlock_irqrestore(&sf->lock, flags);
 	if (hweight_long(stores) == sf->nr_pages)
 		memset(&window->count[at], 0, sf->nr_pages);

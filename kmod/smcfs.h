@@ -524,6 +524,8 @@ struct smcfs_folio {
 	 */
 	DECLARE_BITMAP(dirty, SMCFS_FOLIO_PAGES_MAX);	/* [lock] */
 	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);	/* [lock] set, cleared: folio lock, too */
+	/* Merge: the dirty ones to which a store is known, not only to some page of the folio. */
+	unsigned long	stored;		/* [lock] a hint; bits as in ->dirty */
 	struct smcfs_page pages[];
 };
 
@@ -591,6 +593,7 @@ void smcfs_hot_rest(struct smcfs_region *region, struct smcfs_hot_window *window
 		    struct folio *folio, const unsigned long *stored);
 void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window,
 		    struct folio *folio);
+void smcfs_hot_break(struct smcfs_region *region, struct folio *folio);
 void smcfs_hot_protected(struct smcfs_region *region, struct folio *folio);
 void smcfs_hot_forget(struct folio *folio);
 
@@ -630,11 +633,13 @@ struct smcfs_stage {
 /* stage.c. Gives @session its staging pages. Context: process. Return: 0 or -ENOMEM. */
 int smcfs_stages_create(struct smcfs_session *session);
 void smcfs_stages_free(struct smcfs_stages *stages);
-/* NULL: none is free. */
-struct smcfs_stage *smcfs_stage_tryget(struct smcfs_stages *stages);
-/* Waits for transfers to end: the caller has sent its own. */
-struct smcfs_stage *smcfs_stage_get(struct smcfs_stages *stages);
-void smcfs_stage_free(struct smcfs_stage *stage);
+/* Adds free ones to @list, @nr at most. Return: how many. */
+unsigned int smcfs_stages_take(struct smcfs_stages *stages, unsigned int nr,
+			       struct list_head *list);
+/* Adds one to @list. Waits for transfers to end: the caller has sent its own, and holds none. */
+void smcfs_stages_wait(struct smcfs_stages *stages, struct list_head *list);
+/* Gives all of @list back, which are of one session. */
+void smcfs_stages_put(struct list_head *list);
 void smcfs_stage_swap(struct smcfs_stage *stage, struct page **page);
 /* Copies @shadow and finds what to send. @twin may be NULL. Return: is there anything? */
 bool smcfs_stage_fill(struct smcfs_stage *stage, struct page *shadow, struct page *twin,
@@ -659,7 +664,7 @@ void smcfs_twin_follow(struct folio *folio, size_t offset, const void *data, siz
 bool smcfs_twin_same(struct folio *folio, unsigned int index);
 bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned int index, bool held,
 		      unsigned int unit);
-void smcfs_twin_put_stage(struct address_space *mapping, struct smcfs_stage *stage);
+bool smcfs_twin_put_stage(struct address_space *mapping, struct smcfs_stage *stage);
 void smcfs_twin_part_done(struct address_space *mapping, struct folio *folio,
 			  struct smcfs_folio *sf, bool failed);
 void smcfs_twin_cool(struct smcfs_folio *sf, unsigned int index);

@@ -87,38 +87,37 @@ int smcfs_stages_create(struct smcfs_session *session)
 	return 0;
 }
 
-struct smcfs_stage *smcfs_stage_tryget(struct smcfs_stages *stages)
+unsigned int smcfs_stages_take(struct smcfs_stages *stages, unsigned int nr, struct list_head *list)
 {
-	struct smcfs_stage *stage;
+	unsigned int taken = 0;
 
 	spin_lock_bh(&stages->lock);
-	stage = list_first_entry_or_null(&stages->free, struct smcfs_stage, link);
-	if (stage)
-		list_del(&stage->link);
+	for (; taken < nr && !list_empty(&stages->free); taken++)
+		list_move(stages->free.next, list);
 	spin_unlock_bh(&stages->lock);
-	return stage;
+	return taken;
 }
 
 /* Bounded: what is in flight completes, or its queue pair is forced to fail. */
-struct smcfs_stage *smcfs_stage_get(struct smcfs_stages *stages)
+void smcfs_stages_wait(struct smcfs_stages *stages, struct list_head *list)
 {
-	struct smcfs_stage *stage;
-
-	wait_event(stages->wait, (stage = smcfs_stage_tryget(stages)));
-	return stage;
+	wait_event(stages->wait, smcfs_stages_take(stages, 1, list));
 }
 
-void smcfs_stage_free(struct smcfs_stage *stage)
+void smcfs_stages_put(struct list_head *list)
 {
-	struct smcfs_stages *stages = stage->pool;
+	struct smcfs_stages *stages;
 
+	if (list_empty(list))
+		return;
+	stages = list_first_entry(list, struct smcfs_stage, link)->pool;
 	spin_lock_bh(&stages->lock);
-	/* The last used first: it is in the processor's cache. */
-	list_add(&stage->link, &stages->free);
+	/* The last used first: they are in the processor's cache. */
+	list_splice_init(list, &stages->free);
 	spin_unlock_bh(&stages->lock);
 	/* Pairs with the barrier of set_current_state(): who waits found none before. */
 	if (wq_has_sleeper(&stages->wait))
-		wake_up(&stages->wait);
+		wake_up_all(&stages->wait);
 }
 
 /*

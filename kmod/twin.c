@@ -74,8 +74,10 @@ int smcfs_twin_take(struct folio *folio, unsigned int index)
 	page = &sf->pages[index];
 	spin_lock_irqsave(&sf->lock, flags);
 	twin = page->twin;
-	if (twin)	/* with the bit set the end of a flight leaves it alone */
+	if (twin) {	/* with the bit set the end of a flight leaves it alone */
 		set_bit(index, sf->dirty);
+		__set_bit(index, &sf->stored);
+	}
 	spin_unlock_irqrestore(&sf->lock, flags);
 	if (twin)
 		return 0;
@@ -89,6 +91,7 @@ int smcfs_twin_take(struct folio *folio, unsigned int index)
 	copy_highpage(twin, folio_page(folio, index));
 	page->twin = twin;
 	set_bit(index, sf->dirty);
+	__set_bit(index, &sf->stored);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	return 0;
 }
@@ -289,6 +292,7 @@ bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned i
 	spin_lock_irqsave(&sf->lock, flags);
 	if (!held)
 		clear_bit(index, sf->dirty);
+	__clear_bit(index, &sf->stored);
 	stage->all = page->all;
 	stage->forced = page->forced;
 	page->all = false;
@@ -397,8 +401,11 @@ void smcfs_twin_part_done(struct address_space *mapping, struct folio *folio,
 		smcfs_wb_end_folio(mapping, folio, sf, failed ? -EIO : 0);
 }
 
-/* A transfer of the page, or its issuing, ended. Context: as smcfs_twin_part_done(). */
-void smcfs_twin_put_stage(struct address_space *mapping, struct smcfs_stage *stage)
+/*
+ * A transfer of the page, or its issuing, ended. Context: as smcfs_twin_part_done(). Return: it was
+ * the last, and @stage is the caller's.
+ */
+bool smcfs_twin_put_stage(struct address_space *mapping, struct smcfs_stage *stage)
 {
 	struct smcfs_folio *sf = stage->sf;
 	struct folio *folio = stage->folio;
@@ -406,14 +413,14 @@ void smcfs_twin_put_stage(struct address_space *mapping, struct smcfs_stage *sta
 	bool failed, last;
 
 	if (!atomic_dec_and_test(&stage->pending))
-		return;
+		return false;
 	failed = READ_ONCE(stage->failed);
 	spin_lock_irqsave(&sf->lock, flags);
 	twin_end_locked(stage);
 	last = twin_part_done_locked(sf, &failed);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	kfree(stage->forced);
-	smcfs_stage_free(stage);
 	if (last)	/* else @folio and @sf may be gone */
 		smcfs_wb_end_folio(mapping, folio, sf, failed ? -EIO : 0);
+	return true;
 }

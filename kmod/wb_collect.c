@@ -141,6 +141,7 @@ static void wb_done_folios(struct smcfs_wb *wb, struct smcfs_xfer *xfer, int err
 static void wb_done_stages(struct smcfs_wb *wb, struct smcfs_xfer *xfer, int err)
 {
 	struct folio *last = NULL;
+	LIST_HEAD(stages);
 	unsigned int i;
 
 	for (i = 0; i < xfer->nr_segs; i++) {
@@ -152,8 +153,10 @@ static void wb_done_stages(struct smcfs_wb *wb, struct smcfs_xfer *xfer, int err
 		last = data;
 		if (err)
 			WRITE_ONCE(stage->failed, true);
-		smcfs_twin_put_stage(wb->mapping, stage);
+		if (smcfs_twin_put_stage(wb->mapping, stage))
+			list_add(&stage->link, &stages);
 	}
+	smcfs_stages_put(&stages);
 }
 
 static void wb_done(struct smcfs_xfer *xfer, int err)

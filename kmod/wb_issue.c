@@ -85,30 +85,13 @@ static void issue_large(struct smcfs_xfer *xfer, struct folio *folio, struct smc
 		filemap_dirty_folio(folio->mapping, folio);
 }
 
-static void issue_stages_free(struct wb_issue *is)
-{
-	struct smcfs_stage *stage, *tmp;
-
-	list_for_each_entry_safe(stage, tmp, &is->stages, link) {
-		list_del(&stage->link);
-		smcfs_stage_free(stage);
-	}
-}
-
 /* Takes @nr staging pages for issue_stage(), or none. */
 static bool issue_stages_take(struct wb_issue *is, unsigned int nr)
 {
-	struct smcfs_stage *stage;
-
-	while (nr--) {
-		stage = smcfs_stage_tryget(is->grant->session->stages);
-		if (!stage) {
-			issue_stages_free(is);
-			return false;
-		}
-		list_add(&stage->link, &is->stages);
-	}
-	return true;
+	if (smcfs_stages_take(is->grant->session->stages, nr, &is->stages) == nr)
+		return true;
+	smcfs_stages_put(&is->stages);
+	return false;
 }
 
 /* A staging page; what is at hand is sent before it is waited for. */
@@ -117,16 +100,13 @@ static struct smcfs_stage *issue_stage(struct wb_issue *is)
 	struct smcfs_stages *stages = is->grant->session->stages;
 	struct smcfs_stage *stage;
 
-	stage = list_first_entry_or_null(&is->stages, struct smcfs_stage, link);
-	if (stage) {
-		list_del(&stage->link);
-		return stage;
+	if (list_empty(&is->stages) && !smcfs_stages_take(stages, 1, &is->stages)) {
+		smcfs_wb_part(is->wb);
+		smcfs_stages_wait(stages, &is->stages);
 	}
-	stage = smcfs_stage_tryget(stages);
-	if (stage)
-		return stage;
-	smcfs_wb_part(is->wb);
-	return smcfs_stage_get(stages);
+	stage = list_first_entry(&is->stages, struct smcfs_stage, link);
+	list_del(&stage->link);
+	return stage;
 }
 
 /* Adds @length bytes at @offset of a staging page, for @pos of the region. */
@@ -172,15 +152,19 @@ static void issue_merge(struct wb_issue *is, struct folio *folio, struct smcfs_f
 
 	folio_get(folio);	/* of write-back; not before the references were counted */
 	WRITE_ONCE(sf->inflight, 1);	/* and nobody else does, with the folio locked */
+	if (is->sync)
+		smcfs_stages_take(is->grant->session->stages,
+				  bitmap_weight(sf->dirty, SMCFS_FOLIO_PAGES_MAX), &is->stages);
 	for_each_set_bit(i, sf->dirty, SMCFS_FOLIO_PAGES_MAX) {
 		size_t offset = (size_t)i << PAGE_SHIFT;
 		struct smcfs_stage *stage;
 
-		if (marked && !held && test_bit(i, sf->hot) && smcfs_twin_same(folio, i))
+		if (marked && !held && test_bit(i, sf->hot) && !test_bit(i, &sf->stored) &&
+		    smcfs_twin_same(folio, i))
 			continue;
 		stage = issue_stage(is);
 		if (!smcfs_twin_stage(stage, folio, i, held, unit)) {
-			smcfs_stage_free(stage);
+			list_add(&stage->link, &is->stages);
 			continue;
 		}
 		if (smcfs_stage_sampled(is->region))
@@ -189,7 +173,8 @@ static void issue_merge(struct wb_issue *is, struct folio *folio, struct smcfs_f
 		if (offset < valid)
 			issue_staged(is, stage, folio_pos(folio) + offset,
 				     min_t(size_t, valid - offset, PAGE_SIZE));
-		smcfs_twin_put_stage(folio->mapping, stage);
+		if (smcfs_twin_put_stage(folio->mapping, stage))
+			list_add(&stage->link, &is->stages);
 	}
 	/* Its owner may go on writing without a fault: it is not clean before the pin is gone. */
 	if (folio_maybe_dma_pinned(folio))
@@ -269,14 +254,14 @@ static int issue_folio(struct wb_issue *is, struct folio *folio)
 	sf = smcfs_folio_prepare(folio);
 	/* No memory for the bitmap: it stays dirty, a later round sends it. */
 	if (IS_ERR(sf) || !issue_clean(is, folio)) {
-		issue_stages_free(is);
+		smcfs_stages_put(&is->stages);
 		return PTR_ERR_OR_ZERO(sf);
 	}
 	if (merge)
 		issue_merge(is, folio, sf, valid, marked && folio_test_large(folio));
 	else
 		issue_whole(is, folio, sf, valid);
-	issue_stages_free(is);
+	smcfs_stages_put(&is->stages);
 	return 0;
 }
 

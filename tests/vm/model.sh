@@ -25,6 +25,8 @@ SMALL_OPS=$(((OPS - LARGE_OPS) / 2)) # of each kind of region
 model_run() { # model_run WRITERS SIZE OPTIONS...
 	local writers=$1 size=$2
 	shift 2
+	# Pages of exclusive regions are handed over as docs/semantics.md says of hot ones.
+	[ "$writers" != exclusive ] || set -- --hand-over "$@"
 	on target export_file model "$size" --writers "$writers"
 	on target serve_memory model
 	barrier served

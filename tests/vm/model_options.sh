@@ -59,15 +59,18 @@ choose_rows() {
 
 # model_run ROW SETTING...: of which the exporter decides the policy, this node the rest.
 model_run() {
-	local row=$1 setting writers=merge set=() more=()
+	local row=$1 setting writers=merge hot=yes set=() more=()
 	shift
 	for setting; do
 		case $setting in
 		writers=*) writers=${setting#*=} ;;
+		mode=push | mode=eager | hot=off) hot=no ;;&
 		*) set+=("$setting") ;;
 		esac
 		[ "$setting" != mode=eager ] || more+=(--eager)
 	done
+	# Hot pages are handed over as docs/semantics.md says; without them one barrier is enough.
+	[ "$writers $hot" != "exclusive yes" ] || more+=(--hand-over)
 	on target export_file model "$SIZE" --writers "$writers"
 	on target serve_memory model
 	barrier served

@@ -350,6 +350,14 @@ Nanoseconds raw_scattered_write(const Figures& figures, const Json& cell)
 
 } // namespace
 
+std::uint64_t first_epoch()
+{
+    // Microseconds: slots keep 32 bits of it, the same ones after more than an hour.
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
+                                          std::chrono::system_clock::now().time_since_epoch())
+                                          .count());
+}
+
 const std::vector<Workload>& workloads()
 {
     static const std::vector<Workload> list = {

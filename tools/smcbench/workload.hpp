@@ -30,6 +30,10 @@ namespace smc::bench {
 
 using Json = nlohmann::json;
 
+/// Where a run's epochs begin: another number in each run, so that a run of the same seed on the same memory stores
+/// other values than the one before. What is there already is no change to a merge region, and is not sent.
+std::uint64_t first_epoch();
+
 // One run of the program over a mapping.
 struct Bench {
     Mapping& mapping;
@@ -38,7 +42,7 @@ struct Bench {
     Figures figures; // of raw verbs, or empty
     // After each repetition: how many are done, of how many.
     std::function<void(unsigned, unsigned)> progress = [](unsigned, unsigned) {};
-    std::uint64_t epoch = 0; // differs from barrier to barrier: what is stored is new
+    std::uint64_t epoch = first_epoch(); // differs from barrier to barrier: what is stored is new
 };
 
 struct Workload {

@@ -18,11 +18,13 @@ namespace {
 constexpr std::size_t kFileBytes = std::size_t{16} << 20;
 constexpr unsigned kReps = 5;
 
-Json run_on(ScratchFile& file, std::string_view name, Figures figures = {})
+Json run_on(ScratchFile& file, std::string_view name, Figures figures = {},
+            std::uint64_t epoch = first_epoch())
 {
     auto mapping = Mapping::open(file.path(), Mapping::Access::write);
     REQUIRE(mapping);
     Bench bench{*mapping, kReps, std::mt19937_64(1), std::move(figures)};
+    bench.epoch = epoch;
     const Workload* workload = find_workload(name);
     REQUIRE(workload != nullptr);
     auto cell = run_workload(*workload, bench);
@@ -63,11 +65,31 @@ TEST_CASE("every workload runs on a plain file and tells its times", "[workload]
 TEST_CASE("stores reach the file", "[workload]")
 {
     ScratchFile file(kFileBytes);
-    run_on(file, "bulk_4m");
+    run_on(file, "bulk_4m", {}, 0);
     const auto bytes = file.bytes(std::size_t{4} << 20);
     REQUIRE(bytes.size() == std::size_t{4} << 20);
     // The last epoch's value: one repetition more than those that count.
     CHECK(std::all_of(bytes.begin(), bytes.end(), [](unsigned char b) { return b == kReps + 1; }));
+}
+
+TEST_CASE("a second run of the same seed changes all that the first one stored", "[workload]")
+{
+    ScratchFile file(kFileBytes);
+    run_on(file, "sparse_64b");
+    const auto first = file.bytes(kFileBytes);
+    run_on(file, "sparse_64b");
+    const auto second = file.bytes(kFileBytes);
+    std::size_t stored = 0;
+    std::size_t same = 0;
+    for (std::size_t at = 0; at < kFileBytes; at += kSlotBytes) {
+        const auto* before = first.data() + at;
+        if (std::all_of(before, before + kSlotBytes, [](unsigned char b) { return b == 0; }))
+            continue;
+        stored++;
+        same += std::equal(before, before + kSlotBytes, second.data() + at) ? 1 : 0;
+    }
+    CHECK(stored > 1024);
+    CHECK(same == 0);
 }
 
 TEST_CASE("every float is changed, and little", "[loops]")

@@ -27,7 +27,7 @@ constexpr const char* kUsage =
     "  --direct            use O_DIRECT on the region too\n"
     "  --system            also compact memory and drop caches of the whole machine\n"
     "  --eager             what pwrite has written is on the target when it returns\n"
-    "  --join FILE         cgroup.procs of a memory cgroup, for all but the model's own memory\n"
+    "  --hand-over         a page is acquired before the target writes to it\n"
     "  --break KIND        put in a fault: store, barrier or clobber; the run must fail\n"
     "  --verbose           print every command\n";
 
@@ -55,7 +55,7 @@ Options parse_options(int argc, char** argv)
         kDirect,
         kSystem,
         kEager,
-        kJoin,
+        kHandOver,
         kBreak,
         kVerbose
     };
@@ -70,7 +70,7 @@ Options parse_options(int argc, char** argv)
         {"direct", no_argument, nullptr, kDirect},
         {"system", no_argument, nullptr, kSystem},
         {"eager", no_argument, nullptr, kEager},
-        {"join", required_argument, nullptr, kJoin},
+        {"hand-over", no_argument, nullptr, kHandOver},
         {"break", required_argument, nullptr, kBreak},
         {"verbose", no_argument, nullptr, kVerbose},
         {nullptr, 0, nullptr, 0},
@@ -110,8 +110,8 @@ Options parse_options(int argc, char** argv)
         case kEager:
             options.eager = true;
             break;
-        case kJoin:
-            options.cgroup_procs = optarg;
+        case kHandOver:
+            options.hand_over = true;
             break;
         case kBreak:
             options.sabotage = parse_sabotage(optarg);

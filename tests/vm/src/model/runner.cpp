@@ -94,9 +94,6 @@ Runner::Runner(const Options& options) : options_(options)
     read_initial_content();
     history_.resize(kHistoryMax);
     history_.clear();
-    if (!options_.cgroup_procs.empty())
-        if (std::string wrong = write_knob(options_.cgroup_procs.c_str(), "0"); !wrong.empty())
-            die(wrong);
     companion_ = std::make_unique<Companion>(*shadow_, options_.paths);
     companion_->start(nullptr);
     agent_ = std::make_unique<Agent>(*shadow_, options_.paths);
@@ -154,6 +151,14 @@ std::string Runner::target_write(const Command& c, bool& done)
     done = !shadow_->any(c.range, kDirty | kStale);
     if (!done)
         return {};
+    if (options_.hand_over) {
+        Command acquire = c;
+        acquire.op = Op::kAcquire;
+        std::string wrong = execute(acquire);
+        if (!wrong.empty())
+            return "an acquire before the target writes: " + wrong;
+        update_model(acquire);
+    }
     Command load = c;
     load.op = Op::kLoad;
     if (c.variant & 1) { // cached and mapped here when it changes there

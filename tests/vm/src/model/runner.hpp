@@ -37,8 +37,8 @@ struct Options {
     Paths paths;
     Abilities abilities;
     Sabotage sabotage = Sabotage::kNone;
-    bool eager = false;       // the region's mode: pwrite returns when it is acknowledged
-    std::string cgroup_procs; // joined once the model has its memory; empty: none
+    bool eager = false;     // the region's mode: pwrite returns when it is acknowledged
+    bool hand_over = false; // who lets the target write to a page acquires it first
     bool verbose = false;
 };
 
