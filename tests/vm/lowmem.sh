@@ -26,7 +26,7 @@ little_memory() {
 	if [ "$NODE" = client ]; then
 		check smcctl attach target:big
 		check smcctl set target:big "hot=$1"
-		for round in $([ "$1" = off ] || echo 3 4 5) 2; do # until pages are hot
+		for round in $([ "$1" = off ] || echo 3 4) 2; do # until pages are hot
 			rounds+=("store 0 ${DIRTY_MB}M $round" fsync)
 		done
 		# Memory that cannot be given back: there is no swap.

@@ -14,7 +14,7 @@
 
 # Most of the commands work in little memory: whatever drops all of it (open, drop_caches) is followed by
 # fetching all of it again. The rest in more than a command of any kind covers.
-SMALL=$((1024 * 1024 + 1234))
+SMALL=$((384 * 1024 + 1234))
 LARGE=$((8 * 1024 * 1024 + 1234))
 OPS_SHORT=100000 OPS_LONG=10000000
 [ "$KERNEL" != debug ] || OPS_SHORT=2000 OPS_LONG=100000

@@ -14,7 +14,7 @@
 
 MESSAGES=50000
 if [ "$KERNEL" = debug ]; then
-	MESSAGES=5000
+	MESSAGES=3000
 fi
 if [ "$SOAK" = 1 ]; then
 	MESSAGES=1000000
