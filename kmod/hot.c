@@ -248,7 +248,8 @@ static void hot_warm(struct smcfs_region *region, struct folio *folio)
 	else if (passed && window->count[at] < SMCFS_HOT_AFTER_LARGE)
 		window->count[at]++;
 	window->epoch[at] += passed;
-	if (window->count[at] < SMCFS_HOT_AFTER_LARGE || atomic_read(&region->nr_hot) >= SMCFS_HOT_MAX)
+	if (window->count[at] < SMCFS_HOT_AFTER_LARGE ||
+	    atomic_read(&region->nr_hot) >= SMCFS_HOT_MAX)
 		return;
 	spin_lock_irqsave(&sf->lock, flags);
 	bitmap_copy(sf->hot, sf->dirty, SMCFS_FOLIO_PAGES_MAX);
@@ -381,7 +382,8 @@ static bool hot_held(struct smcfs_folio *sf, struct folio *folio)
  */
 static void hot_owe_locked(struct smcfs_folio *sf, struct folio *folio)
 {
-	if (folio_test_dirty(folio) && (sf->merge || bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX)))
+	if (folio_test_dirty(folio) &&
+	    (sf->merge || bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX)))
 		bitmap_or(sf->dirty, sf->dirty, sf->hot, SMCFS_FOLIO_PAGES_MAX);
 }
 
@@ -452,7 +454,7 @@ void smcfs_hot_break(struct smcfs_region *region, struct folio *folio)
 	if (!smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, &stored))
 		unmap_mapping_pages(folio->mapping, folio->index, sf->nr_pages, false);
 	held = hot_held(sf, folio);
-	/* Pairs with the barrier of folio_put(): who held it no more has marked it, bare perhaps. */
+	/* Pairs with the barrier of folio_put(): who held it has marked it before, if barely. */
 	smp_rmb();
 	/* By somebody who did not say where: perhaps everywhere. */
 	if (held || folio_test_dirty(folio))
@@ -540,7 +542,7 @@ static unsigned long hot_stores(struct smcfs_folio *sf, struct folio *folio,
 
 	/* A folio is aligned to its size, so its bits are in one word. */
 	BUILD_BUG_ON(SMCFS_FOLIO_PAGES_MAX > BITS_PER_LONG);
-	return sf->hot[0] & stored[BIT_WORD(at)] >> at % BITS_PER_LONG;
+	return sf->hot[0] & (stored[BIT_WORD(at)] >> (at % BITS_PER_LONG));
 }
 
 /**

@@ -276,19 +276,26 @@ static u64 stage_scan(void *stage, const void *shadow, const void *twin)
 	return stage_scan_plain(stage, shadow, twin);
 }
 
+static bool stage_same(const void *a, const void *b)
+{
+#ifdef CONFIG_X86_64
+	bool same;
+
+	if (stage_has_avx2) {
+		kernel_fpu_begin();
+		same = stage_same_avx2(a, b);
+		kernel_fpu_end();
+		return same;
+	}
+#endif
+	return !memcmp(a, b, PAGE_SIZE);
+}
+
 bool smcfs_stage_same(struct page *shadow, struct page *twin)
 {
 	const void *data = kmap_local_page(shadow);
-	bool same;
+	bool same = stage_same(data, page_address(twin));
 
-#ifdef CONFIG_X86_64
-	if (stage_has_avx2) {
-		kernel_fpu_begin();
-		same = stage_same_avx2(data, page_address(twin));
-		kernel_fpu_end();
-	} else
-#endif
-		same = !memcmp(data, page_address(twin), PAGE_SIZE);
 	kunmap_local(data);
 	return same;
 }

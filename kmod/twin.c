@@ -245,7 +245,7 @@ void smcfs_twin_follow(struct folio *folio, size_t offset, const void *data, siz
 /**
  * smcfs_twin_same() - is a page as the target has it?
  * @folio: locked, with a struct smcfs_folio; nobody may store to it but through a page table.
- * @index: of the page in it; hot, so that a store to it is in a page table if it is not in the page.
+ * @index: of the page in it; hot, so that the page tables know of a store that comes now.
  *
  * Looks without a copy, for pages that are dirty since some other page of their folio is.
  * Context: process.

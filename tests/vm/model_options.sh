@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 # shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
-# vm: mtu=9000 kernels=6.1,6.12 timeout=1200
+# vm: mtu=9000 kernels=6.1,6.12,debug timeout=1200
 #
 #     client: model, once for each row of options  -- rxe --  target: /dev/shm/model
 #                 `---------- TCP: what does the memory hold? ----------> model-target
