@@ -21,11 +21,13 @@
  *             struct than the library's must be 0 past what the library knows (else -E2BIG).
  *   Threads:  every function may be called from several threads at once on one handle, except that
  *             smc_detach() must be the last call on it. The library starts no thread, installs no
- *             signal handler and takes no lock, but for a pool's own inside smc_pool_alloc() and _free().
+ *             signal handler but SIGBUS's while an smc_guard() is active, and takes no lock, but for a
+ *             pool's own inside smc_pool_alloc() and _free(), and when a guard begins and ends.
  *   Fork:     the child has the handle, the mapping and the same pages; parent and child each detach
  *             their own. Both count as one user towards the writing right of the node.
  *   Signals:  loads and stores through smc_addr() raise SIGBUS once a region's memory is gone or its
- *             fetch failed; smc_load() and smc_store() return an error instead. No function here is
+ *             fetch failed; smc_load() and smc_store() return an error instead, and so does smc_guard()
+ *             for whatever loads and stores a function of the caller does. No function here is
  *             async-signal-safe, except smc_addr(), smc_size() and smc_strerror().
  */
 #ifndef SMC_SMC_H
@@ -228,6 +230,52 @@ SMC_API int smc_store(smc_region *region, uint64_t offset, const void *buf, size
  * Return: 0; -ERANGE, -EIO (the fetch failed, or the region is gone), -EFAULT, -EINVAL.
  */
 SMC_API int smc_load(smc_region *region, uint64_t offset, void *buf, size_t length);
+
+/**
+ * struct smc_fault - the load or store that ended a guarded call
+ * @size: in: sizeof of the caller; what the library does not know is set to 0.
+ * @address: what it touched, si_addr of the SIGBUS; NULL if there was none.
+ * @code: si_code of the SIGBUS, BUS_ADRERR for a region; 0 if there was none.
+ * @reserved: 0.
+ */
+struct smc_fault {
+	size_t   size;
+	void    *address;
+	int32_t  code;
+	uint32_t reserved;
+};
+
+/**
+ * smc_guard - call a function, with an error where its loads and stores raise SIGBUS
+ * @body: what is called, on this thread.
+ * @argument: for @body; also the way for whatever it has to say beyond an int.
+ * @fault: receives what was touched; its code is 0 if @body returned. NULL: not asked for.
+ *
+ * Of any mapping, not only of regions. At the first load or store of this thread that raises SIGBUS @body is
+ * left as if by siglongjmp(3), and the thread's signal mask is as it was at the call. Nothing is undone, and
+ * stores that @body made may be missing where the compiler put them off: progress that is to be known after
+ * an error belongs into volatile objects. Guards nest: the innermost one of the thread ends. What other threads do,
+ * also those that @body starts, is not guarded; system calls that touch such memory return EFAULT, as ever.
+ *
+ * What @body may do. At every load and store that may fail it must be ready never to come back: it holds no
+ * lock, owns no memory, file or other thing that somebody would have to release, and is not within a
+ * function that may, as qsort(3) or printf(3). No C++ frame between the guard and such an access has a
+ * variable with a destructor that does something, or is in a catch block: that is undefined. @body must not
+ * be left but by return: not by longjmp(3) past the guard, an exception, pthread_exit(3) or cancellation, which
+ * may end the program. After fork() in @body the child is guarded, too.
+ *
+ * While a guard is active on any thread the process has a handler for SIGBUS. What is no access of a guarded
+ * thread (an access elsewhere, kill(2), raise(3)) goes to the action that the program had, default, ignored or
+ * handler, with the siginfo, mask, stack and flags that it was installed with. It is there again when no guard is active
+ * any more. An action that the program installs meanwhile stays, and gets the accesses of guarded threads,
+ * unless it calls the handler that it replaced. smc_guard(3) has the few differences that remain.
+ *
+ * Context: any thread; not in a signal handler. A few system calls for a guard, fewer for one within another:
+ * guard a piece of work, not an access.
+ * Return: what @body returned, or -EIO (SIGBUS, and @fault->code is not 0); -EINVAL (@body is NULL, or
+ * @fault->size), -ENOMEM: @body was not called.
+ */
+SMC_API int smc_guard(int (*body)(void *argument), void *argument, struct smc_fault *fault);
 
 /**
  * smc_publish - send a range, then a flag that says so

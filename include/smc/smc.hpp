@@ -15,6 +15,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -260,6 +262,8 @@ private:
     smc_region* handle_ = nullptr;
 
     friend class Pool;
+    template <class F>
+    friend class GuardedCall;
 };
 
 // Pieces of a region, which must outlive them. Movable, not copyable.
@@ -325,6 +329,74 @@ public:
 private:
     smc_pool* handle_ = nullptr;
 };
+
+// What guard() is made of.
+template <class F>
+class GuardedCall {
+public:
+    using Result = std::invoke_result_t<F&>;
+    static_assert(!std::is_reference_v<Result>, "a guarded callable returns a value, or nothing");
+
+    explicit GuardedCall(F& function) noexcept : function_(function) {}
+    // Rethrows what the callable threw.
+    void run(std::error_code& ec, smc_fault* fault)
+    {
+        if (fault)
+            fault->size = sizeof(*fault);
+        ec = Region::code(::smc_guard(&body, this, fault));
+        if (thrown_)
+            std::rethrow_exception(std::move(thrown_));
+    }
+    static void throw_if(std::error_code ec) { Region::throw_if(ec, "smc_guard"); }
+    // Of a callable that returns something, and did.
+    [[nodiscard]] Result take() { return std::move(*result_); }
+
+private:
+    // Nothing thrown may cross the C ABI.
+    static int body(void* self) noexcept
+    {
+        auto& call = *static_cast<GuardedCall*>(self);
+        try {
+            if constexpr (std::is_void_v<Result>)
+                call.function_();
+            else
+                call.result_.emplace(call.function_());
+        } catch (...) {
+            call.thrown_ = std::current_exception();
+        }
+        return 0;
+    }
+
+    F& function_;
+    std::exception_ptr thrown_;
+    std::optional<std::conditional_t<std::is_void_v<Result>, char, Result>> result_;
+};
+
+// Calls function(), with std::errc::io_error where its loads and stores raise SIGBUS. It is left at once
+// then, without destructors: smc.h has what it may do, which is little besides loads, stores and
+// arithmetic. What it throws, though no SIGBUS came, is thrown here, in both forms.
+//
+//     std::uint64_t sum = smc::guard([&] { return std::accumulate(words.begin(), words.end(), 0ul); });
+//
+// Return: what function() returned; in the form with ec a value-initialized one after an error.
+template <class F>
+std::invoke_result_t<F&> guard(F&& function)
+{
+    GuardedCall<std::remove_reference_t<F>> call(function);
+    std::error_code ec;
+    call.run(ec, nullptr);
+    call.throw_if(ec);
+    if constexpr (!std::is_void_v<std::invoke_result_t<F&>>)
+        return call.take();
+}
+template <class F>
+std::invoke_result_t<F&> guard(F&& function, std::error_code& ec, smc_fault* fault = nullptr)
+{
+    GuardedCall<std::remove_reference_t<F>> call(function);
+    call.run(ec, fault);
+    if constexpr (!std::is_void_v<std::invoke_result_t<F&>>)
+        return ec ? std::invoke_result_t<F&>() : call.take();
+}
 
 } // namespace smc
 

@@ -15,6 +15,8 @@ _Static_assert(offsetof(struct smc_status_info, oldest_ms) == 72, "smc_status_in
 _Static_assert(offsetof(struct smc_status_info, name) == 144, "smc_status_info moved");
 _Static_assert(sizeof(struct smc_wait_opts) == 40, "smc_wait_opts grew: only append");
 _Static_assert(offsetof(struct smc_wait_opts, reserved) == 36, "smc_wait_opts moved");
+_Static_assert(sizeof(struct smc_fault) == 24, "smc_fault grew: only append");
+_Static_assert(offsetof(struct smc_fault, reserved) == 20, "smc_fault moved");
 #endif
 
 #define CHECK(condition)                                                              \
@@ -25,6 +27,11 @@ _Static_assert(offsetof(struct smc_wait_opts, reserved) == 36, "smc_wait_opts mo
 		}                                                                     \
 	} while (0)
 
+static int body(void *argument)
+{
+	return *(const int *)argument;
+}
+
 int main(void)
 {
 	struct smc_attach_opts opts = {.size = sizeof(opts), .flags = SMC_ATTACH_READONLY};
@@ -33,6 +40,8 @@ int main(void)
 	smc_region *region = untouched;
 	struct smc_wait_opts wait = {.size = sizeof(wait)};
 	smc_pool *pool = NULL;
+	struct smc_fault fault = {.size = sizeof(fault)};
+	int result = 7;
 	char byte = 0;
 
 	CHECK(smc_attach(NULL, NULL, &region) == -EINVAL);
@@ -54,6 +63,8 @@ int main(void)
 	CHECK(smc_wait(NULL, 0, &wait, NULL) == -EINVAL);
 	CHECK(smc_pool_create(NULL, 0, 0, 0, &pool) == -EINVAL && pool == NULL);
 	smc_pool_destroy(NULL);
+	CHECK(smc_guard(NULL, NULL, NULL) == -EINVAL);
+	CHECK(smc_guard(body, &result, &fault) == 7 && fault.code == 0);
 	CHECK(smc_detach(NULL) == 0);
 	CHECK(strcmp(smc_strerror(-EBUSY), smc_strerror(EBUSY)) == 0);
 	return 0;

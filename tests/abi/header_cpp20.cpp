@@ -48,6 +48,7 @@ int main()
     CHECK(region.wait(0, {}, ec) == 0 && ec == std::errc::invalid_argument);
     smc::Pool pool;
     CHECK(pool.alloc(1, ec) == 0 && ec == std::errc::invalid_argument);
+    CHECK(smc::guard([] { return 7; }) == 7);
     smc::Region moved = std::move(region);
     moved.detach(); // of nothing: no error
     return 0;
