@@ -133,8 +133,8 @@ bool smcfs_folio_set_dirty(struct address_space *mapping, struct folio *folio)
 
 /**
  * smcfs_folio_held() - may somebody write to this folio through a reference?
- * @folio: locked, no page-table entry can become writable, but of hot pages, whose bits stay; the
- *	caller holds one reference, and ->private another.
+ * @folio: locked, no page-table entry can become writable, but of hot pages, of which who asks
+ *	keeps the bits, or sets dirty ones; the caller holds one reference, and ->private another.
  *
  * O_DIRECT reads, ptrace and the like fault a page in for writing, keep a reference instead of a
  * page-table entry, and mark the *folio* dirty later, without a word about which page. No new such

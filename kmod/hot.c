@@ -5,7 +5,7 @@
  *
  * A store to a page that was sent costs a fault, and sending takes the write permission back, which
  * is more than the sending itself when a program writes the same pages over and over. A page that
- * became writable in several epochs is hot: it stays so, and a flush *harvests*: it locks a run of
+ * became writable a second time is hot: it stays so, and a flush *harvests*: it locks a run of
  * folios with hot pages, takes the dirty bits of their page-table entries, and sends the pages that
  * had one.
  *
@@ -58,7 +58,7 @@
 
 /* A page is hot when it became writable more often than this since it was last cooled. */
 #define SMCFS_HOT_AFTER		1
-/* A large folio of an exclusive region: when most of it was sent in so many epochs, and again. */
+/* A large folio of an exclusive region: when most of it was sent in so many epochs in a row. */
 #define SMCFS_HOT_AFTER_LARGE	2
 /* It cools when so many flushes found no store to it: 5 s if only flush_after_ms brings them. */
 #define SMCFS_HOT_IDLE		50
@@ -299,7 +299,8 @@ void smcfs_hot_keep(struct smcfs_region *region, struct folio *folio)
 
 	/* A page of the folio was hot, and no folio goes over a window's end. */
 	window = xa_load(&region->hot_windows, folio->index / SMCFS_HOT_WINDOW);
-	if (!smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, &stored))
+	if (!smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, &stored,
+			       false))
 		unmap_mapping_pages(folio->mapping, folio->index, sf->nr_pages, false);
 	spin_lock_irqsave(&sf->lock, flags);
 	bitmap_or(sf->hot, sf->hot, sf->dirty, SMCFS_FOLIO_PAGES_MAX);
@@ -346,12 +347,13 @@ struct smcfs_hot_window *smcfs_hot_next(struct smcfs_region *region, pgoff_t *in
  * @first: the first page.
  * @nr: pages.
  * @stored: gets a bit for each page that was stored to.
+ * @protect: take the write permissions back before.
  *
  * Context: process.
  * Return: false: there may be more: the pages have to be unmapped.
  */
 bool smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t first, pgoff_t nr,
-		       unsigned long *stored)
+		       unsigned long *stored, bool protect)
 {
 	struct smcfs_region *region = smcfs_i(mapping->host)->region;
 	int opens = atomic_read(&region->reader_opens);
@@ -362,6 +364,8 @@ bool smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t fir
 	{
 		pgoff_t from = 0, to = 0;
 
+		if (protect)
+			wp_shared_mapping_range(mapping, first, nr);
 		clean_record_shared_mapping_range(mapping, first, nr, start, stored, &from, &to);
 	}
 #endif
@@ -447,11 +451,9 @@ void smcfs_hot_break(struct smcfs_region *region, struct folio *folio)
 	if (!smcfs_folio_hot(folio) || !hot_is_shared(region, folio))
 		return;
 	bitmap_copy(hot, sf->hot, SMCFS_FOLIO_PAGES_MAX);
-	/* Whoever stores from here on comes here, and waits for the lock: what is found is all. */
-#ifdef CONFIG_MAPPING_DIRTY_HELPERS
-	wp_shared_mapping_range(folio->mapping, folio->index, sf->nr_pages);
-#endif
-	if (!smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, &stored))
+	/* Protected first: who stores then waits for the lock, so what is found is all. */
+	if (!smcfs_hot_harvest(folio->mapping, folio->index, folio->index, sf->nr_pages, &stored,
+			       true))
 		unmap_mapping_pages(folio->mapping, folio->index, sf->nr_pages, false);
 	held = hot_held(sf, folio);
 	/* Pairs with the barrier of folio_put(): who held it has marked it before, if barely. */

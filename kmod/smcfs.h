@@ -581,7 +581,7 @@ int smcfs_sync_fs(struct super_block *sb, int wait);
 struct smcfs_hot_window *smcfs_hot_next(struct smcfs_region *region, pgoff_t *index, pgoff_t end);
 void smcfs_hot_count_flush(struct smcfs_region *region, pgoff_t index, pgoff_t end);
 bool smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t first, pgoff_t nr,
-		       unsigned long *stored);
+		       unsigned long *stored, bool protect);
 void smcfs_hot_absent(struct address_space *mapping, struct smcfs_hot_window *window,
 		      pgoff_t first, pgoff_t end);
 bool smcfs_hot_allowed(struct smcfs_region *region);

@@ -18,9 +18,9 @@
  *
  * Why no store is lost: whoever may store to the page got it through page_mkwrite, under the folio
  * lock, after the twin was taken; a twin goes only when its page's dirty bit is clear, and
- * write-back clears that only after it took all write permissions back and found nobody holding the
- * page by reference (wb_issue.c). Who holds it keeps bit and twin, and its late stores differ from
- * that twin.
+ * write-back clears that only after it took all write permissions back, or harvested the entries of
+ * a hot page, whose twin stays, and found nobody holding the page by reference (wb_issue.c). Who
+ * holds it keeps bit and twin, and its late stores differ from that twin.
  *
  * Contexts: process, under the folio lock; but what ends a flight, in softirq unless it failed.
  * Locking: smcfs_folio.lock.
@@ -269,7 +269,7 @@ bool smcfs_twin_same(struct folio *folio, unsigned int index)
 /**
  * smcfs_twin_stage() - make a page ready to be sent
  * @stage: to be filled.
- * @folio: locked, write-protected, in write-back, with a struct smcfs_folio.
+ * @folio: locked, write-protected or harvested, on its way, with a struct smcfs_folio.
  * @index: of the page in it.
  * @held: somebody may store to the page without a fault: it stays one to be compared.
  * @unit: of comparing, bytes.

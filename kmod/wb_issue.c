@@ -410,7 +410,7 @@ static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
 	bitmap_zero(stored, SMCFS_HOT_WINDOW);
 	bitmap_zero(owed, SMCFS_HOT_WINDOW);
 	cool = !smcfs_hot_harvest(is->inode->i_mapping, window->start, first, end - first,
-				  stored) ||
+				  stored, false) ||
 	       !smcfs_hot_allowed(is->region);
 	for (i = 0; i < nr; i++) {
 		if (smcfs_hot_take(window, folios[i], stored)) {
@@ -469,7 +469,8 @@ static int issue_window(struct wb_issue *is, struct smcfs_hot_window *window, un
 
 	folio_batch_init(&batch);
 	while ((at = find_next_bit(window->hot, to + 1, at)) <= to) {
-		unsigned int last = find_next_zero_bit(window->hot, to + 1, at) - 1;
+		/* Not @at itself, whose bit a fault may have cleared since. */
+		unsigned int last = find_next_zero_bit(window->hot, to + 1, at + 1) - 1;
 		pgoff_t next = window->start + at;
 
 		if (filemap_get_folios(mapping, &next, window->start + last, &batch)) {

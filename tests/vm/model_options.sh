@@ -31,7 +31,7 @@ AXES_LONG=(
 )
 SIZE=$((512 * 1024 + 1234))
 OPS_SHORT=600 OPS_LONG=20000
-[ "$KERNEL" != debug ] || OPS_SHORT=50 OPS_LONG=1000
+[ "$KERNEL" != debug ] || OPS_SHORT=20 OPS_LONG=1000
 OPS=${OPS:-$((SOAK ? OPS_LONG : OPS_SHORT))}
 
 # The rows for this kernel, with blanks between settings and semicolons between rows.

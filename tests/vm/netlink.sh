@@ -14,7 +14,7 @@
 
 MESSAGES=50000
 if [ "$KERNEL" = debug ]; then
-	MESSAGES=3000
+	MESSAGES=2000
 fi
 if [ "$SOAK" = 1 ]; then
 	MESSAGES=1000000

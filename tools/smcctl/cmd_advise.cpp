@@ -159,8 +159,6 @@ void write_region(Output& out, const Json& row)
              " pages; " + cell(row, {"fetched_bytes", "", As::size}) + " fetched");
     for (const auto& line : advice_lines(row))
         out.line(line);
-    if (row["hot"] == true)
-        out.line("  hot=on: stores to hot pages leave no trace and are not among these");
 }
 
 Result<int> advise(const Context& context, const AdviseArgs& args)

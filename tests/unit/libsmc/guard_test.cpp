@@ -108,8 +108,7 @@ struct sigaction current_action()
 bool same(const struct sigaction& a, const struct sigaction& b)
 {
     constexpr int kRestorer = 0x04000000;
-    return a.sa_handler == b.sa_handler &&
-           (a.sa_flags | kRestorer) == (b.sa_flags | kRestorer) &&
+    return a.sa_handler == b.sa_handler && (a.sa_flags | kRestorer) == (b.sa_flags | kRestorer) &&
            sigismember(&a.sa_mask, SIGUSR1) == sigismember(&b.sa_mask, SIGUSR1);
 }
 
