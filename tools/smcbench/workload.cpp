@@ -101,6 +101,7 @@ Result<Json> measure_stores(Bench& bench, const StoreSteps& steps)
         bench.progress(rep + 1, reps + 1);
     }
     Json cell = times.cell();
+    cell["epoch"] = bench.epoch;
     note_resident(cell, resident);
     return cell;
 }

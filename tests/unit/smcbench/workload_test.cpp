@@ -65,7 +65,7 @@ TEST_CASE("every workload runs on a plain file and tells its times", "[workload]
 TEST_CASE("stores reach the file", "[workload]")
 {
     ScratchFile file(kFileBytes);
-    run_on(file, "bulk_4m", {}, 0);
+    CHECK(run_on(file, "bulk_4m", {}, 0)["epoch"] == kReps + 1);
     const auto bytes = file.bytes(std::size_t{4} << 20);
     REQUIRE(bytes.size() == std::size_t{4} << 20);
     // The last epoch's value: one repetition more than those that count.
