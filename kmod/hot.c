@@ -72,13 +72,13 @@
  * All windows have it: a search by a mark skips what is empty of a large region a word at a time,
  * one for any entry slot by slot.
  */
-#define HOT_WINDOW		XA_MARK_0
+#define HOT_WINDOW_MARK		XA_MARK_0
 
 #define hot_for_each_window(region, at, window, first, last)				\
 	for (at = (first),								\
-	     window = xa_find(&(region)->hot_windows, &at, last, HOT_WINDOW);		\
+	     window = xa_find(&(region)->hot_windows, &at, last, HOT_WINDOW_MARK);		\
 	     window;									\
-	     window = xa_find_after(&(region)->hot_windows, &at, last, HOT_WINDOW))
+	     window = xa_find_after(&(region)->hot_windows, &at, last, HOT_WINDOW_MARK))
 
 bool smcfs_hot_possible(void)
 {
@@ -123,7 +123,7 @@ static struct smcfs_hot_window *hot_window(struct smcfs_region *region, pgoff_t 
 	xa_lock_bh(&region->hot_windows);
 	old = xa_load(&region->hot_windows, at);
 	if (!old) {
-		__xa_set_mark(&region->hot_windows, at, HOT_WINDOW);
+		__xa_set_mark(&region->hot_windows, at, HOT_WINDOW_MARK);
 		__xa_store(&region->hot_windows, at, window, 0);	/* reserved: cannot fail */
 	}
 	xa_unlock_bh(&region->hot_windows);
