@@ -21,8 +21,10 @@ static int mark_page(struct smcfs_region *region, struct folio *folio, struct pa
 {
 	unsigned int index = folio_page_idx(folio, page);
 
-	if (smcfs_region_merges(region))
+	if (smcfs_folio_compared(region, folio))
 		return smcfs_twin_take(folio, index);
+	if (!folio_test_dirty(folio))
+		smcfs_lines_probe(region, folio, index);
 	return smcfs_folio_mark_range(folio, (size_t)index << PAGE_SHIFT, PAGE_SIZE);
 }
 
@@ -47,6 +49,7 @@ vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 		ret = VM_FAULT_SIGBUS;
 		goto err_unlock;
 	}
+	smcfs_folio_fit(region, folio);
 	smcfs_hot_touch(region, folio, folio_page_idx(folio, vmf->page));
 	if (mark_page(region, folio, vmf->page)) {
 		short_of_memory = true;
@@ -65,6 +68,8 @@ err_unlock:
 	folio_unlock(folio);
 	sb_end_pagefault(inode->i_sb);
 	if (short_of_memory) {
+		/* In an exclusive region it does without the next time. */
+		smcfs_lines_stop(region);
 		/* A fault of the kernel's own store would repeat without a look at signals. */
 		if (fatal_signal_pending(current))
 			return VM_FAULT_SIGBUS;
@@ -120,12 +125,17 @@ again:
 			folio_zero_segment(folio, valid, folio_size(folio));
 		}
 	}
+	if (part < PAGE_SIZE)	/* else there is nothing to be spared */
+		smcfs_folio_fit(smcfs_i(inode)->region, folio);
 	smcfs_hot_break(smcfs_i(inode)->region, folio);
 	/* Memory for marks must exist before bytes change; the marks are set when they have. */
-	if (smcfs_region_merges(smcfs_i(inode)->region))
+	if (smcfs_folio_compared(smcfs_i(inode)->region, folio)) {
 		err = smcfs_twin_force_prepare(folio, offset, part);
-	else
+	} else {
 		err = PTR_ERR_OR_ZERO(smcfs_folio_prepare(folio));
+		if (part < PAGE_SIZE && folio_test_uptodate(folio) && !folio_test_dirty(folio))
+			smcfs_lines_probe(smcfs_i(inode)->region, folio, offset >> PAGE_SHIFT);
+	}
 	if (err) {
 		folio_unlock(folio);
 		folio_put(folio);
@@ -151,7 +161,7 @@ static int write_done(struct address_space *mapping, loff_t pos, unsigned int le
 
 		/* Before the folio is dirty, which would make it wait as a mapped store does. */
 		smcfs_modes_dirtied(smcfs_i(mapping->host)->region, false);
-		if (smcfs_region_merges(smcfs_i(mapping->host)->region))
+		if (smcfs_folio_compared(smcfs_i(mapping->host)->region, folio))
 			smcfs_twin_force(folio, offset_in_folio(folio, pos), copied);
 		else
 			smcfs_folio_mark_range(folio, offset_in_folio(folio, pos), copied);

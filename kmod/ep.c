@@ -286,17 +286,36 @@ bool smcfs_ep_submit(struct smcfs_ep *ep, struct smcfs_xfer *xfer)
  */
 void smcfs_ep_completed(struct smcfs_ep *ep, struct smcfs_xfer *xfer)
 {
+	u64 now = ktime_get_ns();
+	u64 since;
 	int err;
 
 	spin_lock_bh(&ep->lock);
 	list_del(&xfer->link);
 	ep->nr_inflight--;
 	ep->slots += xfer->nr_wrs;
-	ep->progress_ns = ktime_get_ns();
+	since = max(xfer->posted_ns, ep->progress_ns);
+	/* Behind two others nothing of what passed since the last was the way there. */
+	if (smcfs_xfer_op_writes(xfer->op))
+		smcfs_cost_add(&ep->cost, now - since, xfer->posted_ns >= ep->before_ns,
+			       xfer->nr_wrs, xfer->bytes);
+	ep->before_ns = ep->progress_ns;
+	ep->progress_ns = now;
 	err = ep_post_waiting(ep);
 	spin_unlock_bh(&ep->lock);
 	if (err)
 		ep_post_failed(ep, err);
+}
+
+/* What requests took lately. Context: any but hard interrupt. */
+void smcfs_ep_price(struct smcfs_ep *ep, struct smcfs_price *price)
+{
+	struct smcfs_cost cost;
+
+	spin_lock_bh(&ep->lock);
+	cost = ep->cost;
+	spin_unlock_bh(&ep->lock);
+	smcfs_cost_price(&cost, price);
 }
 
 static int ep_wc_errno(enum ib_wc_status status)

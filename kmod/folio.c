@@ -6,7 +6,8 @@
  * A folio has one dirty flag. Sending all of a large folio because one page of it was written would
  * overwrite what the accelerator wrote to the others, so a large folio carries a bitmap, one bit a
  * page, on folio->private. A single page needs none: its dirty flag says it all; but in merge
- * regions each page that was written has more to be known of it (twin.c).
+ * regions each page that was written has more to be known of it (twin.c), and so it has in
+ * exclusive regions where changed lines are sent (lines.c).
  *
  * Owns: struct smcfs_folio.
  * Contexts: marking in process context under the folio lock; ->dirty_folio anywhere, also under the
@@ -30,6 +31,26 @@
 #include "smcfs.h"
 #include "trace.h"
 
+static struct smcfs_folio *folio_attach(struct folio *folio, bool compared)
+{
+	unsigned int nr = folio_nr_pages(folio);
+	struct smcfs_folio *sf;
+
+	if (WARN_ON_ONCE(nr > SMCFS_FOLIO_PAGES_MAX))
+		return ERR_PTR(-ENOMEM);
+	sf = kzalloc(struct_size(sf, pages, compared ? nr : 0), GFP_NOFS);
+	if (!sf)
+		return ERR_PTR(-ENOMEM);
+	spin_lock_init(&sf->lock);
+	sf->nr_pages = nr;
+	sf->compared = compared;
+	/* Dirtied before it had a bitmap: nobody knows where, so everywhere. */
+	if (folio_test_dirty(folio))
+		bitmap_set(sf->dirty, 0, nr);
+	folio_attach_private(folio, sf);
+	return sf;
+}
+
 /**
  * smcfs_folio_attach() - give a folio a struct smcfs_folio, unless it has one
  * @folio: locked.
@@ -39,25 +60,65 @@
  */
 struct smcfs_folio *smcfs_folio_attach(struct folio *folio)
 {
-	bool merge = smcfs_region_merges(smcfs_i(folio->mapping->host)->region);
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
-	unsigned int nr = folio_nr_pages(folio);
 
 	if (sf)
 		return sf;
-	if (WARN_ON_ONCE(nr > SMCFS_FOLIO_PAGES_MAX))
-		return ERR_PTR(-ENOMEM);
-	sf = kzalloc(struct_size(sf, pages, merge ? nr : 0), GFP_NOFS);
-	if (!sf)
-		return ERR_PTR(-ENOMEM);
-	spin_lock_init(&sf->lock);
-	sf->nr_pages = nr;
-	sf->merge = merge;
-	/* Dirtied before it had a bitmap: nobody knows where, so everywhere. */
-	if (folio_test_dirty(folio))
-		bitmap_set(sf->dirty, 0, nr);
-	folio_attach_private(folio, sf);
-	return sf;
+	return folio_attach(folio, smcfs_region_merges(smcfs_i(folio->mapping->host)->region));
+}
+
+/*
+ * Is something of a folio to be sent? It is locked, and was seen not flying, and in nobody's hands:
+ * whose flight failed, and who held it, has marked it before it let go.
+ */
+static bool folio_owes(struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+
+	smp_rmb();	/* pairs with the barriers of folio_put() and folio_end_writeback() */
+	return folio_test_dirty(folio) ||
+	       (sf && !bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX));
+}
+
+/*
+ * May somebody have a reference by which he writes? Not before a first fault or write(2) marked it
+ * dirty. References of those who list pages that just came, for a while, are not told from others.
+ */
+static bool folio_writer_holds(struct folio *folio)
+{
+	return folio_test_checked(folio) && smcfs_folio_held(folio);
+}
+
+/**
+ * smcfs_folio_fit() - a folio of an exclusive region is about to be written: how is it to be sent?
+ * @region: of it; of one that merges it does nothing.
+ * @folio: locked, held by the caller once; made writable, or written, next.
+ *
+ * As changed lines or in whole pages, as lines.c decides, if nothing of it is known in the other
+ * way: what is dirty or on its way would have to be sent from the beginning. What somebody holds by
+ * a reference may be written, and marked as a whole later: the twin would hold it already.
+ * Nobody looks at a struct smcfs_folio without the folio's lock but completions, and who marks a
+ * folio dirty; with nothing flying, dirty, hot or held there is none of either.
+ * Context: process.
+ */
+void smcfs_folio_fit(struct smcfs_region *region, struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	bool wanted;
+
+	if (smcfs_region_merges(region))
+		return;
+	wanted = smcfs_lines_wanted(region);
+	if (wanted == (sf && sf->compared) || smcfs_folio_flying(folio) ||
+	    smcfs_folio_hot(folio) || folio_writer_holds(folio))
+		return;
+	if (folio_owes(folio))
+		return;
+	if (sf)
+		smcfs_twin_free(folio_detach_private(folio));
+	/* Without memory for it: in whole pages. */
+	if (wanted)
+		folio_attach(folio, true);
 }
 
 /**
@@ -65,8 +126,8 @@ struct smcfs_folio *smcfs_folio_attach(struct folio *folio)
  * @folio: locked.
  *
  * Context: process.
- * Return: that; NULL for a single page of an exclusive region, which needs none unless it is hot;
- * ERR_PTR(-ENOMEM).
+ * Return: that; NULL for a single page of an exclusive region, which needs none unless it is hot or
+ * compared; ERR_PTR(-ENOMEM).
  */
 struct smcfs_folio *smcfs_folio_prepare(struct folio *folio)
 {
@@ -124,6 +185,8 @@ bool smcfs_folio_set_dirty(struct address_space *mapping, struct folio *folio)
 
 	if (!filemap_dirty_folio(mapping, folio))
 		return false;
+	/* It was written once, since it came: see folio_writer_holds(). */
+	folio_set_checked(folio);
 	trace_smcfs_dirty(region->id, folio_pos(folio), folio_size(folio));
 	smcfs_stat_add(&region->stats, SMCFS_STAT_DIRTIED_PAGES, 1);
 	smcfs_region_flush_later(region, READ_ONCE(region->flush_after_ms));
@@ -134,7 +197,7 @@ bool smcfs_folio_set_dirty(struct address_space *mapping, struct folio *folio)
 /**
  * smcfs_folio_held() - may somebody write to this folio through a reference?
  * @folio: locked, no page-table entry can become writable, but of hot pages, of which who asks
- *	keeps the bits, or sets dirty ones; the caller holds one reference, and ->private another.
+ *	keeps the bits, or sets dirty ones; the caller holds one reference.
  *
  * O_DIRECT reads, ptrace and the like fault a page in for writing, keep a reference instead of a
  * page-table entry, and mark the *folio* dirty later, without a word about which page. No new such
@@ -145,7 +208,7 @@ bool smcfs_folio_set_dirty(struct address_space *mapping, struct folio *folio)
  */
 bool smcfs_folio_held(struct folio *folio)
 {
-	int known = folio_nr_pages(folio) + 1 /* private */ + 1 /* the caller's */;
+	int known = folio_nr_pages(folio) + folio_test_private(folio) + 1 /* the caller's */;
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	/* A page table that is being copied adds its entries to the counts one after the other. */
 	int mapcount = folio_mapcount(folio);
@@ -169,13 +232,19 @@ bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 
+	bool held;
+
 	if (folio_test_dirty(folio) || smcfs_folio_flying(folio))
 		return false;
 	/* Who wants to split it; its entries are writable. */
 	if (smcfs_folio_hot(folio) && folio_mapped(folio))
 		return false;
-	if (sf && (sf->merge || sf->nr_pages > 1) && smcfs_folio_held(folio) &&
-	    (smcfs_folio_hot(folio) || !bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX)))
+	held = sf && (sf->compared || sf->nr_pages > 1) && smcfs_folio_held(folio);
+	if (held && (smcfs_folio_hot(folio) || !bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX)))
+		return false;
+	/* Who let go of it just now has marked it before. */
+	smp_rmb();	/* pairs with the barrier of folio_put() */
+	if (folio_test_dirty(folio))
 		return false;
 	smcfs_twin_free(folio_detach_private(folio));
 	return true;

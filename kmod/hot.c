@@ -32,8 +32,9 @@
  * is open for reading only), whatever comes behind it. While there are any nothing becomes hot, and
  * what is hot is cooled by the next flush, by unmapping, which sees everything.
  *
- * All who mark dirty, but for a harvest, know folios, not pages. In merge regions the twin tells
- * what of a large folio was stored to. In exclusive regions all of its hot pages are sent, so a
+ * All who mark dirty, but for a harvest, know folios, not pages. Of a large folio that is compared
+ * (always in merge regions) the twin tells what was stored to. Here an exclusive region's are those
+ * that are not. All of its hot pages are sent, so a
  * page of those cools when two flushes, one after the other, found no store to it, unless somebody
  * held the folio by a reference just then: what can be sent without a store is what was stored to
  * just before. They become hot only where most of a folio is, and a fault or a write(2), which
@@ -178,7 +179,7 @@ void smcfs_hot_reader_close(struct smcfs_region *region)
 /* Is a store to one page of @folio taken for one to all that are hot? */
 static bool hot_is_shared(struct smcfs_region *region, struct folio *folio)
 {
-	return folio_test_large(folio) && !smcfs_region_merges(region);
+	return folio_test_large(folio) && !smcfs_folio_compared(region, folio);
 }
 
 /**
@@ -377,7 +378,7 @@ bool smcfs_hot_harvest(struct address_space *mapping, pgoff_t start, pgoff_t fir
 static bool hot_held(struct smcfs_folio *sf, struct folio *folio)
 {
 	return folio_maybe_dma_pinned(folio) ||
-	       ((sf->merge || sf->nr_pages > 1) && smcfs_folio_held(folio));
+	       ((sf->compared || sf->nr_pages > 1) && smcfs_folio_held(folio));
 }
 
 /*
@@ -387,7 +388,7 @@ static bool hot_held(struct smcfs_folio *sf, struct folio *folio)
 static void hot_owe_locked(struct smcfs_folio *sf, struct folio *folio)
 {
 	if (folio_test_dirty(folio) &&
-	    (sf->merge || bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX)))
+	    (sf->compared || bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX)))
 		bitmap_or(sf->dirty, sf->dirty, sf->hot, SMCFS_FOLIO_PAGES_MAX);
 }
 
@@ -489,7 +490,7 @@ void smcfs_hot_protected(struct smcfs_region *region, struct folio *folio)
 	spin_lock_irqsave(&sf->lock, flags);
 	bitmap_copy(hot, sf->hot, SMCFS_FOLIO_PAGES_MAX);
 	/* As in smcfs_hot_keep(). */
-	if (sf->merge || bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX))
+	if (sf->compared || bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX))
 		bitmap_or(sf->dirty, sf->dirty, hot, SMCFS_FOLIO_PAGES_MAX);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	if (hot_held(sf, folio))

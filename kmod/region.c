@@ -145,6 +145,7 @@ static struct smcfs_region *region_create_locked(struct smcfs_peer *peer, const 
 	region->granule_origin = SMCFS_ORIGIN_DEFAULT;
 	smcfs_modes_init(region);
 	smcfs_hot_init(region);
+	smcfs_lines_init(region);
 	hash_add(smcfs_regions.table, &region->hash, region_hash(peer, name));
 	return region;
 }
@@ -158,6 +159,7 @@ static void region_release(struct kref *ref)
 		smcfs_grant_put(region->grant);
 	smcfs_peer_put(region->peer);
 	smcfs_hot_free(region);
+	smcfs_lines_free(region);
 	kfree(region->latency);
 	kfree(region);
 }
@@ -584,7 +586,7 @@ int smcfs_region_attach(const struct smcfs_region_desc *desc, struct smcfs_sessi
 		NL_SET_ERR_MSG(extack, "the node is no peer");
 		return -ENOENT;
 	}
-	/* Of every session: `smcctl set` may make any region one that merges. */
+	/* Of every session: changed lines of exclusive regions are staged, too. */
 	err = smcfs_stages_create(session);
 	if (err) {
 		smcfs_peer_put(peer);

@@ -181,6 +181,30 @@ void smcfs_xfer_free(struct smcfs_xfer *xfer);
 int smcfs_xfer_init(void);
 void smcfs_xfer_exit(void);
 
+/* ------------------------------------------------------------------ cost (cost.c) */
+
+struct smcfs_cost_sum {
+	u64	ns, wrs, bytes;
+};
+
+/* What transfers of an endpoint took, of the latest some 100 ms in which it was busy. */
+struct smcfs_cost {
+	struct smcfs_cost_sum	large, small;	/* by the bytes of a request */
+};
+
+/* What a request and a byte of it take, in picoseconds; both 0: not known. */
+struct smcfs_price {
+	u64	wr_ps, byte_ps;
+};
+
+void smcfs_cost_add(struct smcfs_cost *cost, u64 ns, bool alone, unsigned int wrs, u64 bytes);
+void smcfs_cost_price(const struct smcfs_cost *cost, struct smcfs_price *price);
+/* Context: any but hard interrupt. Return: ns. */
+static inline u64 smcfs_price_of(const struct smcfs_price *price, unsigned int wrs, u64 bytes)
+{
+	return (wrs * price->wr_ps + bytes * price->byte_ps) / 1000;
+}
+
 /* ------------------------------------------------------------------ endpoints (ep.c, ep_cm.c) */
 
 /* A QP and what belongs to it. States and edges: ep_state.h. */
@@ -209,6 +233,8 @@ struct smcfs_ep {
 	unsigned int		nr_waiting;	/* [lock] */
 	unsigned int		nr_inflight;	/* [lock] */
 	u64			progress_ns;	/* [lock] last completion, or post after idle */
+	u64			before_ns;	/* [lock] progress_ns before that */
+	struct smcfs_cost	cost;		/* [lock] of writes */
 };
 
 /* For people: "read" or "bulk". */
@@ -222,6 +248,7 @@ bool smcfs_ep_submit(struct smcfs_ep *ep, struct smcfs_xfer *xfer);
 void smcfs_ep_completed(struct smcfs_ep *ep, struct smcfs_xfer *xfer);
 void smcfs_ep_failed(struct smcfs_ep *ep, struct smcfs_xfer *xfer, const struct ib_wc *wc);
 int smcfs_ep_watch(struct smcfs_ep *ep, char *reason, size_t size);
+void smcfs_ep_price(struct smcfs_ep *ep, struct smcfs_price *price);
 void smcfs_ep_stop(struct smcfs_ep *ep);
 void smcfs_ep_destroy(struct smcfs_ep *ep);
 /* Of ep_cm.c for session.c. */
@@ -256,7 +283,7 @@ struct smcfs_session {
 	struct work_struct	destroy_work;	/* LIVE or CONNECTING -> DEAD */
 	struct delayed_work	watchdog;	/* request deadlines */
 	struct smcfs_stats	stats;
-	struct smcfs_stages	*stages;	/* cmpxchg once, by the first merge region */
+	struct smcfs_stages	*stages;	/* cmpxchg once, by the first region */
 	char			device[IB_DEVICE_NAME_MAX];	/* [const] after connect */
 	int			numa_node;	/* [const] after connect: of the device, or none */
 };
@@ -357,6 +384,26 @@ struct smcfs_pace {
 	struct smcfs_region	*region;	/* [const] that it is a part of */
 };
 
+/* Pages of which a copy is kept. */
+#define SMCFS_LINES_PROBES	16
+#define SMCFS_LINES_NO_PAGE	ULONG_MAX
+
+struct smcfs_lines_probe {
+	pgoff_t			index;		/* [lock] reads: READ_ONCE; or NO_PAGE */
+	struct page		*copy;		/* [lock] or NULL: none yet */
+};
+
+/* Of an exclusive region: are changed lines sent, or whole pages? (lines.c) */
+struct smcfs_lines {
+	spinlock_t		lock;		/* leaf; process; only tried */
+	bool			on;		/* READ_ONCE: pages that are written have twins */
+	int			saved;		/* READ_ONCE: mean, in 1/1024 of a page's price */
+	u32			copy_ns;	/* [lock] mean, of a page; reads: READ_ONCE */
+	u32			sample;		/* READ_ONCE */
+	unsigned int		next;		/* [lock] probe to be taken */
+	struct smcfs_lines_probe probe[SMCFS_LINES_PROBES];
+};
+
 struct smcfs_region {
 	struct hlist_node	hash;		/* [smcfs_regions.lock] by node and name */
 	struct kref		ref;
@@ -426,6 +473,8 @@ struct smcfs_region {
 	bool			hot_used;	/* READ_ONCE; one was hot, ever */
 	atomic_t		hot_flushing;	/* flushes that may know more than others */
 
+	struct smcfs_lines	lines;
+
 	struct smcfs_stats	stats;
 	struct smcfs_latencies	*latency;	/* [const] once bound; NULL before */
 	u32			sample;		/* READ_ONCE: see smcfs_stage_sampled() */
@@ -492,7 +541,7 @@ void smcfs_region_exit(void);
 
 #define SMCFS_FOLIO_PAGES_MAX	BIT(SMCFS_FOLIO_ORDER_MAX)
 
-/* A page of a merge region that was written. */
+/* A page that was written, of a folio that is compared with what the target holds. */
 struct smcfs_page {
 	/*
 	 * What the target is known to hold where we did not change it, or acknowledged where we
@@ -506,31 +555,32 @@ struct smcfs_page {
 
 /*
  * On folio->private of folios that were written: which pages have to be sent. Exclusive regions
- * need it for large folios, and hot ones.
+ * need it for large folios, hot ones, and those of which changed lines are sent.
  */
 struct smcfs_folio {
 	spinlock_t	lock;		/* leaf; process and softirq */
 	unsigned int	nr_pages;	/* [const] */
 	/*
-	 * On its way, or being issued, if not 0. Merge: pages that are, and 1 more while issued.
+	 * On its way, or being issued, if not 0. Compared: pages that are, and 1 more while issued.
 	 * [0 -> 1: folio lock; to 0: its last transfer; else: lock]
 	 */
 	unsigned int	inflight;
-	bool		failed;		/* [lock] merge: one of them was not written */
-	bool		merge;		/* [const] pages[] has nr_pages, else none */
+	bool		failed;		/* [lock] compared: one of them was not written */
+	bool		compared;	/* [const] pages[] has nr_pages, else none */
 	/*
 	 * One word, as the compiler knows from the constant: bits past nr_pages are 0, and never
 	 * set by bitmap_fill(), which rounds up.
 	 */
 	DECLARE_BITMAP(dirty, SMCFS_FOLIO_PAGES_MAX);	/* [lock] */
 	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);	/* [lock] set, cleared: folio lock, too */
-	/* Merge: the dirty ones to which a store is known, not only to some page of the folio. */
+	/* Compared: the dirty ones to which a store is known, not only to some page of the folio. */
 	unsigned long	stored;		/* [lock] a hint; bits as in ->dirty */
 	struct smcfs_page pages[];
 };
 
 struct smcfs_folio *smcfs_folio_attach(struct folio *folio);
 struct smcfs_folio *smcfs_folio_prepare(struct folio *folio);
+void smcfs_folio_fit(struct smcfs_region *region, struct folio *folio);
 int smcfs_folio_mark_range(struct folio *folio, size_t offset, size_t length);
 static inline struct smcfs_folio *smcfs_folio_private(struct folio *folio)
 {
@@ -623,7 +673,7 @@ struct smcfs_stage {
 	atomic_t		pending;	/* transfers, and 1 while it is being issued */
 	bool			failed;		/* WRITE_ONCE */
 	bool			all;		/* as in struct smcfs_page, of what is on its way */
-	bool			exact;		/* ->bytes says what is sent, else ->lines */
+	bool			exact;		/* ->bytes says what is sent, else ->send */
 	unsigned long		*forced;
 	u64			lines;		/* that differ from the twin */
 	u64			send;		/* lines to be sent, unless ->exact */
@@ -646,6 +696,10 @@ bool smcfs_stage_fill(struct smcfs_stage *stage, struct page *shadow, struct pag
 		      unsigned int unit);
 /* Context: process. Return: a shadow page and its twin are equal. */
 bool smcfs_stage_same(struct page *shadow, struct page *twin);
+/* @lines, and those between two runs of them, if they are @gap at most. */
+u64 smcfs_stage_bridged(u64 lines, unsigned int gap);
+/* Of a filled one: sends those, too, in lines also what was to be sent to the byte. */
+void smcfs_stage_bridge(struct smcfs_stage *stage, unsigned int gap);
 /* The first run of bytes to be sent at or after @start. */
 bool smcfs_stage_run(const struct smcfs_stage *stage, unsigned int *start, unsigned int *end);
 /* Is the next page of a region one of those that are measured? */
@@ -674,6 +728,31 @@ static inline bool smcfs_region_merges(const struct smcfs_region *region)
 {
 	return READ_ONCE(region->writers) == SMCFS_WRITERS_MERGE;
 }
+
+/*
+ * Is write-back of what is written to @folio, which is locked, to compare it with a twin? In merge
+ * regions always, in exclusive ones folio by folio.
+ */
+static inline bool smcfs_folio_compared(const struct smcfs_region *region, struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+
+	return sf ? sf->compared : smcfs_region_merges(region);
+}
+
+/* lines.c */
+void smcfs_lines_init(struct smcfs_region *region);
+void smcfs_lines_free(struct smcfs_region *region);
+bool smcfs_lines_by_cost(void);
+bool smcfs_lines_wanted(struct smcfs_region *region);
+void smcfs_lines_stop(struct smcfs_region *region);
+bool smcfs_lines_misfit(struct smcfs_region *region, struct folio *folio);
+void smcfs_lines_probe(struct smcfs_region *region, struct folio *folio, unsigned int index);
+void smcfs_lines_look(struct smcfs_region *region, struct smcfs_ep *ep, struct folio *folio,
+		      unsigned int first, unsigned int end);
+void smcfs_lines_bridge(const struct smcfs_price *price, struct smcfs_stage *stage);
+void smcfs_lines_sent(struct smcfs_region *region, const struct smcfs_price *price, u64 lines,
+		      bool hot, u64 ns);
 
 /* ------------------------------------------------------------------ data path */
 
@@ -718,7 +797,6 @@ struct smcfs_wb {
 	u64			posted_ns;	/* WRITE_ONCE, ktime of the first transfer, or 0 */
 	bool			done;		/* [region->wb_lock] */
 	bool			failed;		/* WRITE_ONCE, before done */
-	bool			merge;		/* [const] staging pages are sent, else folios */
 	atomic_t		pending;	/* transfers, and 1 while it is being filled */
 	struct smcfs_region	*region;	/* [const] reference */
 	struct smcfs_grant	*grant;		/* the filler's, while it is being filled */
@@ -737,8 +815,11 @@ int smcfs_write_folio(struct inode *inode, struct folio *folio);
 /* wb_collect.c. Context: process; may wait for memory of the pool, so hold no unsent transfer. */
 struct smcfs_wb *smcfs_wb_create(struct smcfs_region *region, struct smcfs_grant *grant,
 				 struct address_space *mapping);
-/* The transfer to fill; made if there is none. */
-struct smcfs_xfer *smcfs_wb_xfer(struct smcfs_wb *wb);
+/*
+ * The transfer to fill; made if there is none, or one of another kind, which is sent. @staged:
+ * staging pages, else folios.
+ */
+struct smcfs_xfer *smcfs_wb_xfer(struct smcfs_wb *wb, bool staged);
 /* Sends what was filled; the ticket goes on. */
 void smcfs_wb_part(struct smcfs_wb *wb);
 void smcfs_wb_submit(struct smcfs_wb *wb);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Staging pages: what a merge region sends, compared with what the target holds.
+ * Staging pages: what is sent of what changed, compared with what the target holds.
  * Copyright (c) 2026 The SMC authors
  *
- * A page of a merge region goes out by a copy. The copy and the comparison are one pass, so what
+ * A page that is compared goes out by a copy. The copy and the comparison are one pass, so what
  * was compared is what is sent, whoever stores to the shadow page meanwhile: a program whose
  * mapping is writable, a device that the page is pinned for, a debugger.
  *
@@ -375,6 +375,35 @@ bool smcfs_stage_fill(struct smcfs_stage *stage, struct page *shadow, struct pag
 		return stage_fill_exact(stage, to, twin ? page_address(twin) : to, unit);
 	stage->send = unit > SMCFS_LINE_BYTES ? stage_widen(stage->lines, unit) : stage->lines;
 	return stage->send;
+}
+
+u64 smcfs_stage_bridged(u64 lines, unsigned int gap)
+{
+	u64 rest, bridged = lines;
+	unsigned int at, next = 0;	/* after the last line */
+
+	for (rest = lines; rest; rest &= rest - 1) {
+		at = __ffs64(rest);
+		if (next && at > next && at - next <= gap)
+			bridged |= GENMASK_ULL(at - 1, next);
+		next = at + 1;
+	}
+	return bridged;
+}
+
+void smcfs_stage_bridge(struct smcfs_stage *stage, unsigned int gap)
+{
+	unsigned int line;
+
+	if (stage->exact) {
+		stage->send = 0;
+		for (line = 0; line < PAGE_SIZE / SMCFS_LINE_BYTES; line++)
+			if (find_next_bit(stage->bytes, (line + 1) * SMCFS_LINE_BYTES,
+					  line * SMCFS_LINE_BYTES) < (line + 1) * SMCFS_LINE_BYTES)
+				stage->send |= BIT_ULL(line);
+		stage->exact = false;
+	}
+	stage->send = smcfs_stage_bridged(stage->send, gap);
 }
 
 bool smcfs_stage_run(const struct smcfs_stage *stage, unsigned int *start, unsigned int *end)

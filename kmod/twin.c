@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Twins: what of a page of a merge region is ours to send.
+ * Twins: what of a page is ours to send.
  * Copyright (c) 2026 The SMC authors
  *
  * A merge region is written by several nodes and the accelerator at once, each its own units, so a
@@ -8,7 +8,8 @@
  * table its content is copied: the twin. Write-back compares, sends the units that differ, and once
  * they are acknowledged the twin holds what was sent. Bytes that came by write(2) are known one by
  * one and go out changed or not: such a page needs no twin until it becomes writable in a page
- * table, whose copy then already holds them.
+ * table, whose copy then already holds them. Pages of exclusive regions have twins, too, where it
+ * is cheaper to send what changed (lines.c).
  *
  *	page_mkwrite --> twin = shadow ---.
  *	                                   >-- dirty bit --> issue: stage it, compare with twin
@@ -45,7 +46,7 @@ void smcfs_twin_free(struct smcfs_folio *sf)
 {
 	unsigned int i;
 
-	if (sf && sf->merge) {
+	if (sf && sf->compared) {
 		for (i = 0; i < sf->nr_pages; i++) {
 			twin_drop_locked(&sf->pages[i]);
 			kfree(sf->pages[i].forced);
@@ -56,7 +57,7 @@ void smcfs_twin_free(struct smcfs_folio *sf)
 
 /**
  * smcfs_twin_take() - a page is about to become writable in a page table
- * @folio: locked, uptodate, of a merge region.
+ * @folio: locked, uptodate, one that is compared.
  * @index: of the page in it.
  *
  * Marks the page as one to be compared. Context: process.
@@ -113,7 +114,7 @@ static unsigned long *forced_alloc(gfp_t gfp)
 
 /**
  * smcfs_twin_force_prepare() - bytes of a folio are about to be written by write(2)
- * @folio: locked, of a merge region.
+ * @folio: locked, one that is compared.
  * @offset: of the first byte in the folio.
  * @length: bytes, at least 1, all of them in the folio.
  *
@@ -202,7 +203,7 @@ int smcfs_twin_lead(struct folio *folio, size_t offset, const void *data, size_t
 	int err;
 
 	/* A clean folio may have bits, left by a flush that found it held. */
-	if (sf && sf->merge && folio_test_dirty(folio))
+	if (sf && sf->compared && folio_test_dirty(folio))
 		force = test_bit(index, sf->dirty) && !sf->pages[index].twin;
 	if (force) {
 		err = smcfs_twin_force_prepare(folio, offset, length);
@@ -230,7 +231,7 @@ void smcfs_twin_follow(struct folio *folio, size_t offset, const void *data, siz
 	unsigned int index = offset >> PAGE_SHIFT;
 	unsigned long flags;
 
-	if (!sf || !sf->merge) {
+	if (!sf || !sf->compared) {
 		memcpy_to_page(folio_page(folio, index), offset_in_page(offset), data, length);
 		return;
 	}
@@ -315,7 +316,7 @@ void smcfs_twin_cool(struct smcfs_folio *sf, unsigned int index)
 {
 	unsigned long flags;
 
-	if (!sf->merge)
+	if (!sf->compared)
 		return;
 	spin_lock_irqsave(&sf->lock, flags);
 	if (!sf->inflight && !test_bit(index, sf->dirty))

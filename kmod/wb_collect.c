@@ -122,11 +122,34 @@ static void wb_restore(struct folio *folio, const struct smcfs_seg *seg)
 	spin_unlock_irqrestore(&sf->lock, flags);
 }
 
-/* Exclusive: a folio is in one transfer, so its write-back ends with that. */
-static void wb_done_folios(struct smcfs_wb *wb, struct smcfs_xfer *xfer, int err)
+/* A transfer of @wb is over; its owner has no more to do with it. */
+static void wb_done(struct smcfs_wb *wb, struct smcfs_xfer *xfer)
 {
+	/* The grant holds the staging pages, the ticket the region. */
+	smcfs_xfer_free(xfer);
+	ticket_put(wb);
+}
+
+static void wb_count(struct smcfs_wb *wb, const struct smcfs_xfer *xfer, int err)
+{
+	struct smcfs_region *region = wb->region;
+
+	if (err) {
+		WRITE_ONCE(wb->failed, true);
+		smcfs_stat_add(&region->stats, SMCFS_STAT_ERRORS, 1);
+	} else {
+		smcfs_latency_add(region->latency, SMCFS_LATENCY_WRITE, xfer->latency_ns);
+	}
+	trace_smcfs_flush_done(region->id, wb->ticket, xfer->bytes, err);
+}
+
+/* Whole pages: a folio is in one transfer, so its write-back ends with that. */
+static void wb_done_whole(struct smcfs_xfer *xfer, int err)
+{
+	struct smcfs_wb *wb = xfer->owner;
 	unsigned int i, next;
 
+	wb_count(wb, xfer, err);
 	for (i = 0; i < xfer->nr_segs; i = next) {
 		struct folio *folio = xfer->segs[i].folio;
 
@@ -135,15 +158,18 @@ static void wb_done_folios(struct smcfs_wb *wb, struct smcfs_xfer *xfer, int err
 				wb_restore(folio, &xfer->segs[next]);
 		smcfs_wb_end_folio(wb->mapping, folio, smcfs_folio_private(folio), err);
 	}
+	wb_done(wb, xfer);
 }
 
-/* Merge: what was sent are staging pages, each of which may be in several transfers. */
-static void wb_done_stages(struct smcfs_wb *wb, struct smcfs_xfer *xfer, int err)
+/* What changed: staging pages, each of which may be in several transfers. */
+static void wb_done_staged(struct smcfs_xfer *xfer, int err)
 {
+	struct smcfs_wb *wb = xfer->owner;
 	struct folio *last = NULL;
 	LIST_HEAD(stages);
 	unsigned int i;
 
+	wb_count(wb, xfer, err);
 	for (i = 0; i < xfer->nr_segs; i++) {
 		struct folio *data = xfer->segs[i].folio;
 		struct smcfs_stage *stage = (void *)page_private(folio_page(data, 0));
@@ -157,27 +183,7 @@ static void wb_done_stages(struct smcfs_wb *wb, struct smcfs_xfer *xfer, int err
 			list_add(&stage->link, &stages);
 	}
 	smcfs_stages_put(&stages);
-}
-
-static void wb_done(struct smcfs_xfer *xfer, int err)
-{
-	struct smcfs_wb *wb = xfer->owner;
-	struct smcfs_region *region = wb->region;
-
-	if (err) {
-		WRITE_ONCE(wb->failed, true);
-		smcfs_stat_add(&region->stats, SMCFS_STAT_ERRORS, 1);
-	} else {
-		smcfs_latency_add(region->latency, SMCFS_LATENCY_WRITE, xfer->latency_ns);
-	}
-	trace_smcfs_flush_done(region->id, wb->ticket, xfer->bytes, err);
-	if (wb->merge)
-		wb_done_stages(wb, xfer, err);
-	else
-		wb_done_folios(wb, xfer, err);
-	/* The grant holds the staging pages, the ticket the region. */
-	smcfs_xfer_free(xfer);
-	ticket_put(wb);
+	wb_done(wb, xfer);
 }
 
 struct smcfs_wb *smcfs_wb_create(struct smcfs_region *region, struct smcfs_grant *grant,
@@ -188,7 +194,6 @@ struct smcfs_wb *smcfs_wb_create(struct smcfs_region *region, struct smcfs_grant
 	wb->region = smcfs_region_hold(region);
 	wb->grant = grant;
 	wb->mapping = mapping;
-	wb->merge = smcfs_region_merges(region);
 	wb->posted_ns = 0;
 	wb->done = false;
 	wb->failed = false;
@@ -201,14 +206,16 @@ struct smcfs_wb *smcfs_wb_create(struct smcfs_region *region, struct smcfs_grant
 	return wb;
 }
 
-struct smcfs_xfer *smcfs_wb_xfer(struct smcfs_wb *wb)
+struct smcfs_xfer *smcfs_wb_xfer(struct smcfs_wb *wb, bool staged)
 {
+	void (*done)(struct smcfs_xfer *xfer, int err) = staged ? wb_done_staged : wb_done_whole;
 	struct smcfs_xfer *xfer = wb->xfer;
 
-	if (xfer)
+	if (xfer && xfer->done == done)
 		return xfer;
+	smcfs_wb_part(wb);
 	xfer = smcfs_xfer_alloc(wb->grant, SMCFS_XFER_WRITE, GFP_NOFS);
-	xfer->done = wb_done;
+	xfer->done = done;
 	xfer->owner = wb;
 	xfer->seq = wb->ticket;
 	atomic_inc(&wb->pending);

@@ -29,6 +29,8 @@ struct wb_issue {
 	struct list_head	stages;	/* for the folio at hand, taken ahead */
 	bool			sync;	/* WB_SYNC_ALL */
 	bool			stored;	/* to hot pages, as the harvest found */
+	bool			priced;
+	struct smcfs_price	price;	/* if ->priced: see issue_price() */
 };
 
 static void issue_submit(struct wb_issue *is)
@@ -48,6 +50,15 @@ static void issue_room(struct wb_issue *is, unsigned int segs, size_t bytes)
 		issue_submit(is);
 	if (!is->wb)
 		is->wb = smcfs_wb_create(is->region, is->grant, is->inode->i_mapping);
+}
+
+/* What requests take on the way to the target. */
+static const struct smcfs_price *issue_price(struct wb_issue *is)
+{
+	if (!is->priced)
+		smcfs_ep_price(&is->grant->session->ep[SMCFS_CM_QP_BULK], &is->price);
+	is->priced = true;
+	return &is->price;
 }
 
 /* Whole, as the write protection of all of it was taken back. */
@@ -114,7 +125,7 @@ static void issue_run(struct wb_issue *is, struct smcfs_stage *stage, size_t off
 		      u64 pos)
 {
 	while (length) {
-		struct smcfs_xfer *xfer = smcfs_wb_xfer(is->wb);
+		struct smcfs_xfer *xfer = smcfs_wb_xfer(is->wb, true);
 		bool known = xfer->nr_segs && xfer->segs[xfer->nr_segs - 1].folio == stage->data;
 		u32 added = smcfs_grant_add(xfer, stage->data, offset, pos, length);
 
@@ -141,13 +152,37 @@ static void issue_staged(struct wb_issue *is, struct smcfs_stage *stage, u64 pos
 }
 
 /*
+ * Stages what changed in a page: in merge regions that and no more; in exclusive ones in lines, and
+ * with those in between where that is cheaper. Return: there is something to be sent.
+ */
+static bool issue_changed(struct wb_issue *is, struct smcfs_stage *stage, struct folio *folio,
+			  unsigned int index, bool held)
+{
+	bool hot, changed;
+	u64 begin;
+
+	if (smcfs_region_merges(is->region))
+		return smcfs_twin_stage(stage, folio, index, held,
+					READ_ONCE(is->region->merge_unit));
+	hot = test_bit(index, smcfs_folio_private(folio)->hot);
+	begin = ktime_get_ns();
+	changed = smcfs_twin_stage(stage, folio, index, held, SMCFS_LINE_BYTES);
+	if (changed)
+		smcfs_lines_bridge(issue_price(is), stage);
+	if (!stage->all)	/* else nobody asked what changed */
+		smcfs_lines_sent(is->region, issue_price(is), changed ? stage->send : 0, hot,
+				 ktime_get_ns() - begin);
+	return changed;
+}
+
+/*
  * The pages that were written: what changed in each. Ends the folio's write-back if nothing did.
  * @marked: it was dirty itself, which is said of all its hot pages if it is said of one.
  */
-static void issue_merge(struct wb_issue *is, struct folio *folio, struct smcfs_folio *sf,
-			size_t valid, bool marked)
+static void issue_compared(struct wb_issue *is, struct folio *folio, struct smcfs_folio *sf,
+			   size_t valid, bool marked)
 {
-	unsigned int i, unit = READ_ONCE(is->region->merge_unit);
+	unsigned int i;
 	bool held = smcfs_folio_held(folio);
 
 	folio_get(folio);	/* of write-back; not before the references were counted */
@@ -163,7 +198,7 @@ static void issue_merge(struct wb_issue *is, struct folio *folio, struct smcfs_f
 		    smcfs_twin_same(folio, i))
 			continue;
 		stage = issue_stage(is);
-		if (!smcfs_twin_stage(stage, folio, i, held, unit)) {
+		if (!issue_changed(is, stage, folio, i, held)) {
 			list_add(&stage->link, &is->stages);
 			continue;
 		}
@@ -182,11 +217,30 @@ static void issue_merge(struct wb_issue *is, struct folio *folio, struct smcfs_f
 	smcfs_twin_part_done(folio->mapping, folio, sf, false);
 }
 
+/* Whole pages, of exclusive regions, are about to be sent: some are looked at, now and then. */
+static void issue_probes(struct wb_issue *is, struct folio *folio, struct smcfs_folio *sf)
+{
+	struct smcfs_ep *ep = &is->grant->session->ep[SMCFS_CM_QP_BULK];
+	unsigned int first, end, nr = folio_nr_pages(folio);
+
+	if (!smcfs_lines_by_cost())
+		return;
+	if (!sf) {
+		smcfs_lines_look(is->region, ep, folio, 0, nr);
+		return;
+	}
+	for_each_set_bitrange(first, end, sf->dirty, nr)
+		smcfs_lines_look(is->region, ep, folio, first, end);
+	/* Of those that stay writable no fault tells that they are written next. */
+	if (smcfs_folio_hot(folio))
+		smcfs_lines_probe(is->region, folio, find_first_bit(sf->hot, nr));
+}
+
 /* Exclusive: whole pages, from where they are. */
 static void issue_whole(struct wb_issue *is, struct folio *folio, struct smcfs_folio *sf,
 			size_t valid)
 {
-	struct smcfs_xfer *xfer = smcfs_wb_xfer(is->wb);
+	struct smcfs_xfer *xfer = smcfs_wb_xfer(is->wb, false);
 	u64 before = xfer->bytes;
 
 	/* Its flag was set while another flush took the bits: what was stored to was hot. */
@@ -197,6 +251,7 @@ static void issue_whole(struct wb_issue *is, struct folio *folio, struct smcfs_f
 			bitmap_set(sf->dirty, 0, sf->nr_pages);
 		spin_unlock_irq(&sf->lock);
 	}
+	issue_probes(is, folio, sf);
 	if (sf)
 		issue_large(xfer, folio, sf, valid);
 	else
@@ -238,27 +293,29 @@ static bool issue_clean(struct wb_issue *is, struct folio *folio)
 static int issue_folio(struct wb_issue *is, struct folio *folio)
 {
 	size_t valid = min_t(loff_t, folio_size(folio), i_size_read(is->inode) - folio_pos(folio));
-	bool merge = smcfs_region_merges(is->region);
+	struct smcfs_folio *sf = smcfs_folio_prepare(folio);
 	bool marked = folio_test_dirty(folio);
-	struct smcfs_folio *sf;
+	bool compared;
 
 	BUILD_BUG_ON((1 << SMCFS_FOLIO_ORDER_MAX) / 2 + 1 > SMCFS_XFER_SEGS_MAX);
+	/* No memory for the bitmap: it stays dirty, a later round sends it. */
+	if (IS_ERR(sf))
+		return PTR_ERR(sf);
+	compared = sf && sf->compared;
 	/* Its ticket must be drawn before the folio is clean: see struct smcfs_wb. */
-	if (merge)
+	if (compared)
 		issue_room(is, 0, 0);
 	else
 		issue_room(is, DIV_ROUND_UP(folio_nr_pages(folio), 2) + 1, valid);
 	/* Nobody waits: staging pages come back with the acknowledgements. */
-	if (merge && !is->sync && !issue_stages_take(is, folio_nr_pages(folio)))
+	if (compared && !is->sync && !issue_stages_take(is, folio_nr_pages(folio)))
 		return 1;
-	sf = smcfs_folio_prepare(folio);
-	/* No memory for the bitmap: it stays dirty, a later round sends it. */
-	if (IS_ERR(sf) || !issue_clean(is, folio)) {
+	if (!issue_clean(is, folio)) {
 		smcfs_stages_put(&is->stages);
-		return PTR_ERR_OR_ZERO(sf);
+		return 0;
 	}
-	if (merge)
-		issue_merge(is, folio, sf, valid, marked && folio_test_large(folio));
+	if (compared)
+		issue_compared(is, folio, sf, valid, marked && folio_test_large(folio));
 	else
 		issue_whole(is, folio, sf, valid);
 	smcfs_stages_put(&is->stages);
@@ -398,10 +455,12 @@ static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
 			  struct folio **folios, unsigned int nr)
 {
 	DECLARE_BITMAP(stored, SMCFS_HOT_WINDOW);
-	DECLARE_BITMAP(owed, SMCFS_HOT_WINDOW);	/* of folios, of which there are fewer than pages */
+	/* Of folios, of which there are fewer than pages. */
+	DECLARE_BITMAP(owed, SMCFS_HOT_WINDOW);
+	DECLARE_BITMAP(cool, SMCFS_HOT_WINDOW);
 	pgoff_t first, end;
 	unsigned int i;
-	bool cool;
+	bool all;
 
 	if (!nr)
 		return;
@@ -409,25 +468,29 @@ static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
 	end = folio_next_index(folios[nr - 1]);
 	bitmap_zero(stored, SMCFS_HOT_WINDOW);
 	bitmap_zero(owed, SMCFS_HOT_WINDOW);
-	cool = !smcfs_hot_harvest(is->inode->i_mapping, window->start, first, end - first,
-				  stored, false) ||
-	       !smcfs_hot_allowed(is->region);
+	bitmap_zero(cool, SMCFS_HOT_WINDOW);
+	all = !smcfs_hot_harvest(is->inode->i_mapping, window->start, first, end - first, stored,
+				 false) ||
+	      !smcfs_hot_allowed(is->region);
 	for (i = 0; i < nr; i++) {
 		if (smcfs_hot_take(window, folios[i], stored)) {
 			__set_bit(i, owed);
 			is->stored = true;
 		}
-		if (!cool)
-			smcfs_hot_rest(is->region, window, folios[i], stored);
-		if (!cool && !test_bit(i, owed))
+		if (all || smcfs_lines_misfit(is->region, folios[i])) {
+			__set_bit(i, cool);
+			continue;
+		}
+		smcfs_hot_rest(is->region, window, folios[i], stored);
+		if (!test_bit(i, owed))
 			folio_unlock(folios[i]);
 	}
 	for (i = 0; i < nr; i++) {
 		if (test_bit(i, owed))
-			issue_hot_folio(is, folios[i], cool);
-		if (cool)
+			issue_hot_folio(is, folios[i], test_bit(i, cool));
+		if (test_bit(i, cool))
 			smcfs_hot_cool(is->region, window, folios[i]);
-		if (cool || test_bit(i, owed))
+		if (test_bit(i, cool) || test_bit(i, owed))
 			folio_unlock(folios[i]);
 	}
 }

@@ -106,7 +106,7 @@ static void word_follow(struct folio *folio, u64 pos, u32 size, u64 value, bool 
 	struct smcfs_page *page;
 	unsigned long flags;
 
-	if (!sf || !sf->merge) {
+	if (!sf || !sf->compared) {
 		if (!look || !(folio_test_dirty(folio) || smcfs_folio_hot(folio)))
 			word_set_in(shadow, pos, size, value);
 		return;

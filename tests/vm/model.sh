@@ -20,6 +20,7 @@ OPS_SHORT=100000 OPS_LONG=10000000
 [ "$KERNEL" != debug ] || OPS_SHORT=2000 OPS_LONG=100000
 OPS=${OPS:-$((SOAK ? OPS_LONG : OPS_SHORT))}
 LARGE_OPS=$((OPS / 25))
+CHANGER_PID=/run/vm/changer.pid
 SMALL_OPS=$(((OPS - LARGE_OPS) / 2)) # of each kind of region
 
 model_run() { # model_run WRITERS SIZE OPTIONS...
@@ -44,6 +45,31 @@ model_run() { # model_run WRITERS SIZE OPTIONS...
 	on target unexport model
 }
 
+# Folios of an exclusive region change over from whole pages to changed lines and back meanwhile.
+lines_change() {
+	while sleep 0.02; do
+		echo $((RANDOM % 2)) >/sys/module/smcfs/parameters/exclusive_lines
+	done
+}
+
+stop_changing() {
+	[ ! -e "$CHANGER_PID" ] || kill "$(cat "$CHANGER_PID")" 2>/dev/null || true
+	rm -f "$CHANGER_PID"
+}
+defer stop_changing
+
+model_run_changing() {
+	if [ "$NODE" = client ]; then
+		lines_change &
+		echo $! >"$CHANGER_PID"
+	fi
+	model_run exclusive "$@"
+	if [ "$NODE" = client ]; then
+		stop_changing
+		echo 2 >/sys/module/smcfs/parameters/exclusive_lines
+	fi
+}
+
 # The test itself, tested: a store that is left out has to be found.
 model_finds_faults() {
 	on target export_file model 262144
@@ -60,7 +86,9 @@ case_ "the product starts on both nodes" product_start
 case_ "the model finds a lost store" model_finds_faults
 case_ "random commands leave no byte wrong, merge" model_run merge $SMALL \
 	--seed "$SEED" --ops $SMALL_OPS
-case_ "the same, exclusive" model_run exclusive $SMALL --seed $((SEED + 1)) --ops $SMALL_OPS
+case_ "the same, exclusive" model_run exclusive $SMALL --seed $((SEED + 1)) --ops $((SMALL_OPS / 2))
+case_ "and while changed lines are sent in turns with whole pages" model_run_changing $SMALL \
+	--seed $((SEED + 3)) --ops $((SMALL_OPS / 2))
 case_ "in a larger region, too" model_run merge $LARGE --seed $((SEED + 2)) --ops $LARGE_OPS
 case_ "everything is put away, and the module unloads" product_stop
 pass

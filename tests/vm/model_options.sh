@@ -15,14 +15,14 @@
 # options in name alone, which the long form is for.
 AXES=(
 	'mode=lazy,lazy+hot=off,push,eager'
-	'writers=exclusive,merge+merge_unit=4,merge+merge_unit=64,merge+merge_unit=512,merge+merge_unit=4096'
+	'writers=exclusive,exclusive+lines=1,merge+merge_unit=4,merge+merge_unit=64,merge+merge_unit=512,merge+merge_unit=4096'
 	'flush_after_ms=5,100'
 	'max_stale_us=off,20000'
 	'granule=4K,16K,1M'
 )
 AXES_LONG=(
 	'mode=lazy,push,eager'
-	'writers=exclusive,merge'
+	'writers=exclusive,exclusive+lines=1,merge'
 	'merge_unit=4,64,512,4096'
 	'hot=off,on'
 	'flush_after_ms=5,100'
@@ -59,11 +59,15 @@ choose_rows() {
 
 # model_run ROW SETTING...: of which the exporter decides the policy, this node the rest.
 model_run() {
-	local row=$1 setting writers=merge hot=yes set=() more=()
+	local row=$1 setting writers=merge hot=yes lines=2 set=() more=()
 	shift
 	for setting; do
 		case $setting in
 		writers=*) writers=${setting#*=} ;;
+		lines=*)
+			lines=${setting#*=}
+			continue
+			;;
 		mode=push | mode=eager | hot=off) hot=no ;;&
 		*) set+=("$setting") ;;
 		esac
@@ -77,6 +81,7 @@ model_run() {
 	if [ "$NODE" = client ]; then
 		check smcctl attach target:model
 		check smcctl set target:model "${set[@]}"
+		echo "$lines" >/sys/module/smcfs/parameters/exclusive_lines
 		check model --region /smc/target/model --target "tcp:target:$TARGET_PORT" \
 			--scratch /dev/ram0 --direct --system --seed $((SEED + row)) --ops "$OPS" "${more[@]}"
 	fi
