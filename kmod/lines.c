@@ -4,10 +4,11 @@
  * Copyright (c) 2026 The SMC authors
  *
  * Nobody else writes to what a program writes here, so a page may go out as a whole, which spares
- * the processor to copy and to compare it, or as the lines that changed (twin.c), which spares the
- * wire. What that costs is known: requests and bytes by what the path took for others (cost.c),
- * copying and comparing by the clock. What it saves depends on how much of a page a program changes, so of some
- * pages that are sent as a whole a copy is kept, a *probe*, and compared when they are sent next.
+ * the processor to copy and to compare it, or as the lines that changed (twin.c), which spares
+ * the wire. What that costs is known: requests and bytes by what the path took for others
+ * (cost.c), copying and comparing by the clock. What it saves depends on how much of a page a
+ * program changes, so of some pages that are sent as a whole a copy is kept, a *probe*, and
+ * compared when they are sent next.
  *
  *	saved = price(1 request, a page) - price(runs, their bytes) - copying - comparing
  *

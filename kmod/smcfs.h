@@ -573,7 +573,7 @@ struct smcfs_folio {
 	 */
 	DECLARE_BITMAP(dirty, SMCFS_FOLIO_PAGES_MAX);	/* [lock] */
 	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);	/* [lock] set, cleared: folio lock, too */
-	/* Compared: the dirty ones to which a store is known, not only to some page of the folio. */
+	/* Compared: dirty ones to which a store is known, not only to some page of the folio. */
 	unsigned long	stored;		/* [lock] a hint; bits as in ->dirty */
 	struct smcfs_page pages[];
 };
