@@ -5,8 +5,9 @@
  *
  * A transfer of n requests and b bytes is taken to last n * wr + b * byte. Transfers of large and
  * of small requests are added up apart from each other, and the two sums solved for the two
- * unknowns (Cramer's rule). Where only large ones were seen a request is taken to cost as much as 512 bytes,
- * which lets whoever chooses by these prices try small ones where that saves much, and learn.
+ * unknowns (Cramer's rule). Where only large ones were seen a request is taken to cost as much as
+ * 512 bytes, which lets whoever chooses by these prices try small ones where that saves much, and
+ * learn.
  *
  * Contexts: adding: softirq, under the endpoint's lock; prices: any.
  */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0
 # Copyright (c) 2026 The SMC authors
 # shellcheck source=tests/vm/lib.sh source=tests/vm/lib-product.sh
-# vm: mtu=1500 kernels=6.1,6.12,debug timeout=900
+# vm: mtu=1500 kernels=6.1,6.12 timeout=900
 #
 #     client: stores to an exclusive region  -- rxe --  target: memory in a file
 #
