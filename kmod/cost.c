@@ -47,7 +47,7 @@ static void cost_halve(struct smcfs_cost_sum *sum)
  */
 void smcfs_cost_add(struct smcfs_cost *cost, u64 ns, bool alone, unsigned int wrs, u64 bytes)
 {
-	struct smcfs_cost_sum *sum;
+	struct smcfs_cost_sum *sum, *other;
 
 	if (alone && wrs < COST_ALONE_WRS && bytes < COST_ALONE_BYTES)
 		return;
@@ -62,8 +62,11 @@ void smcfs_cost_add(struct smcfs_cost *cost, u64 ns, bool alone, unsigned int wr
 	sum->bytes += bytes;
 	if (sum->ns < COST_WINDOW_NS && sum->wrs < COST_WRS_MAX && sum->bytes < COST_BYTES_MAX)
 		return;
-	cost_halve(&cost->large);
-	cost_halve(&cost->small);
+	/* Both, so that one that nothing is added to grows old; but not so that it is forgotten. */
+	other = sum == &cost->large ? &cost->small : &cost->large;
+	cost_halve(sum);
+	if (other->wrs >= 2 * COST_WRS_MIN)
+		cost_halve(other);
 }
 
 /* Picoseconds: at 400 Gb/s a byte takes 20. Context: any. */

@@ -68,8 +68,6 @@ err_unlock:
 	folio_unlock(folio);
 	sb_end_pagefault(inode->i_sb);
 	if (short_of_memory) {
-		/* In an exclusive region it does without the next time. */
-		smcfs_lines_stop(region);
 		/* A fault of the kernel's own store would repeat without a look at signals. */
 		if (fatal_signal_pending(current))
 			return VM_FAULT_SIGBUS;

@@ -109,11 +109,15 @@ void smcfs_folio_fit(struct smcfs_region *region, struct folio *folio)
 	if (smcfs_region_merges(region))
 		return;
 	wanted = smcfs_lines_wanted(region);
-	if (wanted == (sf && sf->compared) || smcfs_folio_flying(folio) ||
-	    smcfs_folio_hot(folio) || folio_writer_holds(folio))
+	if (wanted == (sf && sf->compared) || smcfs_folio_hot(folio) || folio_test_dirty(folio))
 		return;
+	if (smcfs_folio_flying(folio) || folio_writer_holds(folio)) {
+		smcfs_lines_changed(region, false);
+		return;
+	}
 	if (folio_owes(folio))
 		return;
+	smcfs_lines_changed(region, true);
 	if (sf)
 		smcfs_twin_free(folio_detach_private(folio));
 	/* Without memory for it: in whole pages. */

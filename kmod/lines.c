@@ -19,7 +19,7 @@
  * Owns: struct smcfs_lines, and the copies that are its probes.
  * Contexts: process, under the folio lock of the page; free anywhere but in hard interrupts.
  * Locking: smcfs_lines.lock, only tried: a probe less is no harm.
- * Failure: no memory: no probe. No memory for a twin: whole pages (smcfs_lines_stop()).
+ * Failure: no memory: no probe. No memory for a twin: the page is sent as a whole (twin.c).
  */
 #include <linux/highmem.h>
 #include <linux/math64.h>
@@ -45,18 +45,16 @@ module_param_cb(exclusive_lines, &exclusive_lines_ops, &exclusive_lines, 0644);
 MODULE_PARM_DESC(exclusive_lines,
 		 "Send changed lines of pages of exclusive regions, not whole pages: 0 never, 1 always, 2 where it is cheaper (default)");
 
-/* The price of a whole page. So much of it has to be saved to begin, and not less to go on. */
-#define LINES_UNIT		1024
+/* The price of a whole page. So much of it has to be saved to begin; to go on, anything. */
+#define LINES_UNIT		(1 << 20)
 #define LINES_BEGIN		(LINES_UNIT / 4)
-#define LINES_GO_ON		0
 /* The mean is of the last some so many pages: to begin, and to go on, since to end costs faults. */
 #define LINES_MEAN_BEGIN	8
 #define LINES_MEAN_GO_ON	256
-/* For integers as short as this a mean of many needs a fraction. */
-#define LINES_FRACTION		1024
-/* One page of so many has a probe; one hot folio of so many that want to change over is cooled. */
+/* One page of so many has a probe. */
 #define LINES_PROBE_EACH	64
-#define LINES_COOL_EACH		16
+/* And of hot folios that want to change over one of so many is cooled, if they never do. */
+#define LINES_COOL_EACH		64
 /* A request costs as much as so many lines while nobody knows. */
 #define LINES_GAP		8
 
@@ -92,20 +90,25 @@ bool smcfs_lines_wanted(struct smcfs_region *region)
 				       READ_ONCE(exclusive_lines) == LINES_ALWAYS;
 }
 
-/* Whole pages need no memory. Context: any. */
-void smcfs_lines_stop(struct smcfs_region *region)
+/* Steps of the golden ratio, as in smcfs_stage_sampled(): one in @each. */
+static bool lines_sampled(u32 *counter, u32 each)
 {
-	WRITE_ONCE(region->lines.saved, 0);
-	WRITE_ONCE(region->lines.on, false);
+	u32 sample = READ_ONCE(*counter);
+
+	WRITE_ONCE(*counter, sample + 0x9e3779b9);
+	return sample <= U32_MAX / each;
 }
 
-/* Steps of the golden ratio, as in smcfs_stage_sampled(): one in @each. */
-static bool lines_sampled(struct smcfs_lines *lines, u32 each)
+/*
+ * A folio is to change over, and did or could not: what a program stores to while it is on its way
+ * has to wait. If that is the rule those that are hot are cooled for it but now and then.
+ */
+void smcfs_lines_changed(struct smcfs_region *region, bool done)
 {
-	u32 sample = READ_ONCE(lines->sample);
+	u32 refused = READ_ONCE(region->lines.refused);
 
-	WRITE_ONCE(lines->sample, sample + 0x9e3779b9);
-	return sample < U32_MAX / each;
+	refused = done ? refused / 2 : min(2 * refused + 1, LINES_COOL_EACH - 1U);
+	WRITE_ONCE(region->lines.refused, refused);
 }
 
 /**
@@ -113,9 +116,8 @@ static bool lines_sampled(struct smcfs_lines *lines, u32 each)
  * @region: of it.
  * @folio: locked, with hot pages.
  *
- * What is hot sees no fault, where that is decided (smcfs_folio_fit()), so it has to cool. Now and
- * then: what a program stores to while it is on its way changes over late. A large folio that is
- * hot as a whole is written as a whole, and stays; and so does what somebody has pinned.
+ * What is hot sees no fault, where that is decided (smcfs_folio_fit()), so it has to cool. What
+ * somebody has pinned stays as it is.
  *
  * Context: process.
  * Return: it is.
@@ -125,15 +127,16 @@ bool smcfs_lines_misfit(struct smcfs_region *region, struct folio *folio)
 	bool compared = smcfs_folio_private(folio)->compared;
 
 	if (smcfs_region_merges(region) || compared == smcfs_lines_wanted(region) ||
-	    (folio_test_large(folio) && !compared) || folio_maybe_dma_pinned(folio))
+	    folio_maybe_dma_pinned(folio))
 		return false;
-	return !smcfs_lines_by_cost() || lines_sampled(&region->lines, LINES_COOL_EACH);
+	return !smcfs_lines_by_cost() ||
+	       lines_sampled(&region->lines.cool_sample, READ_ONCE(region->lines.refused) + 1);
 }
 
 /**
  * smcfs_lines_probe() - a page that is sent as a whole will be written: how much of it?
  * @region: exclusive.
- * @folio: locked, uptodate, not compared; the page holds what the target does.
+ * @folio: locked, uptodate, not compared; the page holds what the target does, or will.
  * @index: of the page in @folio.
  *
  * Context: process.
@@ -144,7 +147,7 @@ void smcfs_lines_probe(struct smcfs_region *region, struct folio *folio, unsigne
 	struct smcfs_lines_probe *probe;
 	u64 begin, ns;
 
-	if (!smcfs_lines_by_cost() || !lines_sampled(lines, LINES_PROBE_EACH) ||
+	if (!smcfs_lines_by_cost() || !lines_sampled(&lines->probe_sample, LINES_PROBE_EACH) ||
 	    !spin_trylock(&lines->lock))
 		return;
 	probe = &lines->probe[lines->next++ % SMCFS_LINES_PROBES];
@@ -171,11 +174,11 @@ static void lines_saved(struct smcfs_region *region, u64 whole, u64 parts)
 		return;
 	saved = LINES_UNIT - (int)min(div64_u64(parts * LINES_UNIT, whole), 2ULL * LINES_UNIT);
 	/* Two at a time: one of them is lost, no harm. */
-	mean += (saved * LINES_FRACTION - mean) / (on ? LINES_MEAN_GO_ON : LINES_MEAN_BEGIN);
+	mean += (saved - mean) / (on ? LINES_MEAN_GO_ON : LINES_MEAN_BEGIN);
 	WRITE_ONCE(lines->saved, mean);
-	if (on && mean < LINES_GO_ON * LINES_FRACTION)
+	if (on && mean < 0)
 		WRITE_ONCE(lines->on, false);
-	else if (!on && mean > LINES_BEGIN * LINES_FRACTION)
+	else if (!on && mean > LINES_BEGIN)
 		WRITE_ONCE(lines->on, true);
 }
 
@@ -248,6 +251,8 @@ void smcfs_lines_look(struct smcfs_region *region, struct smcfs_ep *ep, struct f
 	struct smcfs_price price;
 	unsigned int i;
 
+	if (!smcfs_lines_by_cost())
+		return;
 	for (i = 0; i < SMCFS_LINES_PROBES; i++) {
 		struct smcfs_lines_probe *probe = &lines->probe[i];
 		pgoff_t at = READ_ONCE(probe->index) - folio->index;

@@ -397,9 +397,11 @@ struct smcfs_lines_probe {
 struct smcfs_lines {
 	spinlock_t		lock;		/* leaf; process; only tried */
 	bool			on;		/* READ_ONCE: pages that are written have twins */
-	int			saved;		/* READ_ONCE: mean, in 1/1024 of a page's price */
+	int			saved;		/* READ_ONCE: mean, in 2^-20 of a page's price */
 	u32			copy_ns;	/* [lock] mean, of a page; reads: READ_ONCE */
-	u32			sample;		/* READ_ONCE */
+	u32			probe_sample;	/* READ_ONCE: see lines_sampled() */
+	u32			cool_sample;	/* the same */
+	u32			refused;	/* READ_ONCE: see smcfs_lines_changed() */
 	unsigned int		next;		/* [lock] probe to be taken */
 	struct smcfs_lines_probe probe[SMCFS_LINES_PROBES];
 };
@@ -551,6 +553,8 @@ struct smcfs_page {
 	struct page	*twin;
 	unsigned long	*forced;	/* [lock] or NULL; a bit a byte: sent, changed or not */
 	bool		all;		/* [lock] every byte is */
+	/* Exclusive: no memory for a twin: every byte is, each time. [set: lock; never cleared] */
+	bool		whole;
 };
 
 /*
@@ -700,6 +704,8 @@ bool smcfs_stage_same(struct page *shadow, struct page *twin);
 u64 smcfs_stage_bridged(u64 lines, unsigned int gap);
 /* Of a filled one: sends those, too, in lines also what was to be sent to the byte. */
 void smcfs_stage_bridge(struct smcfs_stage *stage, unsigned int gap);
+/* Its transfer failed: what was sent is forced. Context: process. */
+void smcfs_stage_owe(struct smcfs_stage *stage);
 /* The first run of bytes to be sent at or after @start. */
 bool smcfs_stage_run(const struct smcfs_stage *stage, unsigned int *start, unsigned int *end);
 /* Is the next page of a region one of those that are measured? */
@@ -745,7 +751,7 @@ void smcfs_lines_init(struct smcfs_region *region);
 void smcfs_lines_free(struct smcfs_region *region);
 bool smcfs_lines_by_cost(void);
 bool smcfs_lines_wanted(struct smcfs_region *region);
-void smcfs_lines_stop(struct smcfs_region *region);
+void smcfs_lines_changed(struct smcfs_region *region, bool done);
 bool smcfs_lines_misfit(struct smcfs_region *region, struct folio *folio);
 void smcfs_lines_probe(struct smcfs_region *region, struct folio *folio, unsigned int index);
 void smcfs_lines_look(struct smcfs_region *region, struct smcfs_ep *ep, struct folio *folio,

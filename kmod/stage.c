@@ -406,6 +406,18 @@ void smcfs_stage_bridge(struct smcfs_stage *stage, unsigned int gap)
 	stage->send = smcfs_stage_bridged(stage->send, gap);
 }
 
+void smcfs_stage_owe(struct smcfs_stage *stage)
+{
+	unsigned int start = 0, end;
+
+	if (stage->all)
+		return;
+	if (!stage->forced)
+		stage->forced = kzalloc(sizeof(stage->bytes), GFP_NOFS | __GFP_NOFAIL);
+	for (; smcfs_stage_run(stage, &start, &end); start = end)
+		bitmap_set(stage->forced, start, end - start);
+}
+
 bool smcfs_stage_run(const struct smcfs_stage *stage, unsigned int *start, unsigned int *end)
 {
 	unsigned int first, last;

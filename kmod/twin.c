@@ -14,8 +14,12 @@
  *	page_mkwrite --> twin = shadow ---.
  *	                                   >-- dirty bit --> issue: stage it, compare with twin
  *	write(2) -----> forced bytes -----'                    |            |
- *	                                        acknowledged: twin = stage  failed: dirty again,
- *	                                        (none if clean by then)     the twin stays
+ *	                                        acknowledged: twin = stage  failed: dirty again, its
+ *	                                        (none if clean by then)     bytes forced; the twin stays
+ *
+ * What failed may have got there all the same, and then the target holds what neither the twin does
+ * nor, if a program takes its store back, the shadow page. So it is sent again, changed or not, as
+ * if write(2) had written it.
  *
  * Why no store is lost: whoever may store to the page got it through page_mkwrite, under the folio
  * lock, after the twin was taken; a twin goes only when its page's dirty bit is clear, and
@@ -26,7 +30,8 @@
  * Contexts: process, under the folio lock; but what ends a flight, in softirq unless it failed.
  * Locking: smcfs_folio.lock.
  * Lifetime: with struct smcfs_folio. Charged to the memory cgroup of whoever stores.
- * Failure: no memory for a twin: the fault is tried again after others were written back (dirty.c).
+ * Failure: no memory for a twin: the fault is tried again after others were written back (dirty.c);
+ *	in exclusive regions the page is sent as a whole from then on.
  */
 #include <linux/bitmap.h>
 #include <linux/highmem.h>
@@ -60,36 +65,42 @@ void smcfs_twin_free(struct smcfs_folio *sf)
  * @folio: locked, uptodate, one that is compared.
  * @index: of the page in it.
  *
- * Marks the page as one to be compared. Context: process.
+ * Marks the page as one to be compared; without memory, in an exclusive region, as one to be sent as
+ * a whole. Context: process.
  * Return: 0 or -ENOMEM.
  */
 int smcfs_twin_take(struct folio *folio, unsigned int index)
 {
+	struct smcfs_region *region = smcfs_i(folio->mapping->host)->region;
 	struct smcfs_folio *sf = smcfs_folio_prepare(folio);
 	struct smcfs_page *page;
 	unsigned long flags;
 	struct page *twin;
+	bool done;
 
 	if (IS_ERR(sf))
 		return PTR_ERR(sf);
 	page = &sf->pages[index];
 	spin_lock_irqsave(&sf->lock, flags);
-	twin = page->twin;
-	if (twin) {	/* with the bit set the end of a flight leaves it alone */
+	done = page->twin || page->whole;
+	if (done) {	/* with the bit set the end of a flight leaves it alone */
 		set_bit(index, sf->dirty);
 		__set_bit(index, &sf->stored);
 	}
 	spin_unlock_irqrestore(&sf->lock, flags);
-	if (twin)
+	if (done)
 		return 0;
 	/* Rather again later than an OOM kill: the memory comes from pages that are being sent. */
-	twin = alloc_pages_node(READ_ONCE(smcfs_i(folio->mapping->host)->region->numa_node),
+	twin = alloc_pages_node(READ_ONCE(region->numa_node),
 				GFP_NOFS | __GFP_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN, 0);
-	if (!twin)
+	if (!twin && smcfs_region_merges(region))
 		return -ENOMEM;
 	spin_lock_irqsave(&sf->lock, flags);
 	/* Under the lock: a word that the target got meanwhile changes both or none (word.c). */
-	copy_highpage(twin, folio_page(folio, index));
+	if (twin)
+		copy_highpage(twin, folio_page(folio, index));
+	else
+		page->whole = true;
 	page->twin = twin;
 	set_bit(index, sf->dirty);
 	__set_bit(index, &sf->stored);
@@ -134,13 +145,16 @@ int smcfs_twin_force_prepare(struct folio *folio, size_t offset, size_t length)
 	for (i = offset >> PAGE_SHIFT; i <= last; i++) {
 		part_of_page(offset, length, i, &start, &end);
 		/* Failed flights give maps back; only the holder of the folio lock takes them. */
-		if (end - start == PAGE_SIZE || READ_ONCE(sf->pages[i].forced))
+		if (end - start == PAGE_SIZE || READ_ONCE(sf->pages[i].forced) ||
+		    READ_ONCE(sf->pages[i].whole))
 			continue;
 		map = forced_alloc(GFP_NOFS | __GFP_ACCOUNT | __GFP_NOWARN);
-		if (!map)
+		if (!map && smcfs_region_merges(smcfs_i(folio->mapping->host)->region))
 			return -ENOMEM;
 		spin_lock_irqsave(&sf->lock, flags);
-		if (!sf->pages[i].forced)
+		if (!map)
+			sf->pages[i].whole = true;
+		else if (!sf->pages[i].forced)
 			swap(sf->pages[i].forced, map);
 		spin_unlock_irqrestore(&sf->lock, flags);
 		kfree(map);
@@ -167,10 +181,11 @@ void smcfs_twin_force(struct folio *folio, size_t offset, size_t length)
 
 		part_of_page(offset, length, i, &start, &end);
 		/* A write that was to cover the page fell short, which is rare. */
-		if (end - start < PAGE_SIZE && !READ_ONCE(page->forced))
+		if (end - start < PAGE_SIZE && !READ_ONCE(page->forced) &&
+		    !READ_ONCE(page->whole))
 			map = forced_alloc(GFP_NOFS | __GFP_NOFAIL);
 		spin_lock_irqsave(&sf->lock, flags);
-		if (end - start == PAGE_SIZE) {
+		if (end - start == PAGE_SIZE || page->whole) {
 			page->all = true;
 		} else {
 			if (!page->forced)
@@ -294,7 +309,7 @@ bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned i
 	if (!held)
 		clear_bit(index, sf->dirty);
 	__clear_bit(index, &sf->stored);
-	stage->all = page->all;
+	stage->all = page->all || page->whole;
 	stage->forced = page->forced;
 	page->all = false;
 	page->forced = NULL;
@@ -416,6 +431,8 @@ bool smcfs_twin_put_stage(struct address_space *mapping, struct smcfs_stage *sta
 	if (!atomic_dec_and_test(&stage->pending))
 		return false;
 	failed = READ_ONCE(stage->failed);
+	if (failed)
+		smcfs_stage_owe(stage);
 	spin_lock_irqsave(&sf->lock, flags);
 	twin_end_locked(stage);
 	last = twin_part_done_locked(sf, &failed);

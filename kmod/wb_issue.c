@@ -223,8 +223,6 @@ static void issue_probes(struct wb_issue *is, struct folio *folio, struct smcfs_
 	struct smcfs_ep *ep = &is->grant->session->ep[SMCFS_CM_QP_BULK];
 	unsigned int first, end, nr = folio_nr_pages(folio);
 
-	if (!smcfs_lines_by_cost())
-		return;
 	if (!sf) {
 		smcfs_lines_look(is->region, ep, folio, 0, nr);
 		return;
@@ -439,11 +437,11 @@ static bool issue_hot_lock(struct wb_issue *is, struct smcfs_hot_window *window,
 	return false;
 }
 
-/* A folio that was harvested and has dirty pages by that. @cool: it is no longer to be hot. */
-static void issue_hot_folio(struct wb_issue *is, struct folio *folio, bool cool)
+/* A folio that was harvested and has dirty pages by that. */
+static void issue_hot_folio(struct wb_issue *is, struct folio *folio)
 {
 	/* What flies already is sent by what follows, which waits for it. */
-	if (cool || IS_ERR(is->grant) || smcfs_folio_flying(folio) || issue_folio(is, folio))
+	if (IS_ERR(is->grant) || smcfs_folio_flying(folio) || issue_folio(is, folio))
 		smcfs_folio_set_dirty(is->inode->i_mapping, folio);
 }
 
@@ -455,9 +453,7 @@ static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
 			  struct folio **folios, unsigned int nr)
 {
 	DECLARE_BITMAP(stored, SMCFS_HOT_WINDOW);
-	/* Of folios, of which there are fewer than pages. */
-	DECLARE_BITMAP(owed, SMCFS_HOT_WINDOW);
-	DECLARE_BITMAP(cool, SMCFS_HOT_WINDOW);
+	DECLARE_BITMAP(owed, SMCFS_HOT_WINDOW);	/* of folios, of which there are fewer than pages */
 	pgoff_t first, end;
 	unsigned int i;
 	bool all;
@@ -468,30 +464,29 @@ static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
 	end = folio_next_index(folios[nr - 1]);
 	bitmap_zero(stored, SMCFS_HOT_WINDOW);
 	bitmap_zero(owed, SMCFS_HOT_WINDOW);
-	bitmap_zero(cool, SMCFS_HOT_WINDOW);
 	all = !smcfs_hot_harvest(is->inode->i_mapping, window->start, first, end - first, stored,
 				 false) ||
 	      !smcfs_hot_allowed(is->region);
 	for (i = 0; i < nr; i++) {
-		if (smcfs_hot_take(window, folios[i], stored)) {
-			__set_bit(i, owed);
-			is->stored = true;
-		}
+		bool taken = smcfs_hot_take(window, folios[i], stored);
+
+		is->stored |= taken;
 		if (all || smcfs_lines_misfit(is->region, folios[i])) {
-			__set_bit(i, cool);
+			if (taken)
+				smcfs_folio_set_dirty(is->inode->i_mapping, folios[i]);
+			smcfs_hot_cool(is->region, window, folios[i]);
+			folio_unlock(folios[i]);
 			continue;
 		}
 		smcfs_hot_rest(is->region, window, folios[i], stored);
-		if (!test_bit(i, owed))
+		if (taken)
+			__set_bit(i, owed);
+		else
 			folio_unlock(folios[i]);
 	}
-	for (i = 0; i < nr; i++) {
-		if (test_bit(i, owed))
-			issue_hot_folio(is, folios[i], test_bit(i, cool));
-		if (test_bit(i, cool))
-			smcfs_hot_cool(is->region, window, folios[i]);
-		if (test_bit(i, cool) || test_bit(i, owed))
-			folio_unlock(folios[i]);
+	for_each_set_bit(i, owed, nr) {
+		issue_hot_folio(is, folios[i]);
+		folio_unlock(folios[i]);
 	}
 }
 

@@ -114,7 +114,7 @@ static void word_follow(struct folio *folio, u64 pos, u32 size, u64 value, bool 
 	page = &sf->pages[index];
 	/* As one for smcfs_twin_take(), which copies the page under this lock. */
 	spin_lock_irqsave(&sf->lock, flags);
-	if (!look || !(page->twin || page->forced || page->all)) {
+	if (!look || !(page->twin || page->forced || page->all || page->whole)) {
 		word_set_in(shadow, pos, size, value);
 		if (page->twin)
 			word_set_in(page->twin, pos, size, value);

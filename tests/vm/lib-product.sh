@@ -139,6 +139,49 @@ stop_serving() {
 	rm -f /run/vm/servers
 }
 
+# The target hears all, and nobody hears the target.
+lose_acks() {
+	if [ "$1" = yes ]; then
+		modprobe sch_netem
+		check tc qdisc add dev eth0 root netem loss 100%
+	else
+		check tc qdisc del dev eth0 root
+	fi
+}
+
+# store_taken_back REGION OFFSET MS: a store gets to the target, but its acknowledgement does not; what was there
+# before is stored then, and has to get there, too. The region has zeros there; MS is time enough for a call.
+store_taken_back() {
+	local name=$1 offset=$2 ms=$3
+	if [ "$NODE" = client ]; then
+		probe_open back
+		p back "open rw /smc/target/$name"
+		p back "map rw shared 0 0"
+		p back "load $offset 64"
+	fi
+	barrier "opened $name"
+	on target defer tc qdisc del dev eth0 root
+	on target lose_acks yes
+	barrier "deaf to $name"
+	if [ "$NODE" = client ]; then
+		p back "store $offset 64 1"
+		p back "within $ms ! EIO fsync"
+	fi
+	barrier "failed $name"
+	on target eventually 20 probe_script "open r /dev/shm/$name" "pexpect $offset 64 1"
+	barrier "arrived $name"
+	on client p back "store $offset 64 0"
+	on target lose_acks no
+	barrier "heard of $name"
+	if [ "$NODE" = client ]; then
+		eventually 60 region_is "$name" active
+		p back fsync
+		probe_close back
+	fi
+	barrier "taken back $name"
+	on target probe_script "open r /dev/shm/$name" "pexpect $offset 64 0"
+}
+
 # pattern SIZE SEED: so many bytes, the same on every node.
 pattern() { seq "$2" 9999999 | head -c "$1" || [ $? = 141 ]; }
 

@@ -16,9 +16,8 @@ PATH=$RELEASE/tools/smcbench:$PATH
 PARAMETER=/sys/module/smcfs/parameters/exclusive_lines
 NEVER=0 ALWAYS=1 BY_COST=2
 CALL_MS=30000
-[ "$KERNEL" != debug ] || CALL_MS=60000
 SWITCHES=$((SOAK ? 1000 : 20))
-EPOCHS=25
+FEW=5 MANY=30 # epochs; smcbench runs 5 at least
 
 start() {
 	product_start
@@ -137,32 +136,43 @@ failed_write_is_owed() {
 	barrier checked
 }
 
-# epochs WORKLOAD: bytes that five epochs of smcbench send, after some that warm up.
+failed_store_is_taken_back() {
+	on client send_lines "$ALWAYS"
+	barrier lines
+	store_taken_back x 212992 "$CALL_MS"
+}
+
+# epochs NUMBER WORKLOAD: of smcbench, which opens the region anew; sets sent and compared, in bytes.
 epochs() {
-	local before
-	check smcbench run --write /smc/target/big "$1" --reps "$EPOCHS"
-	before=$(counter target:big flush_bytes)
-	check smcbench run --write /smc/target/big "$1" --reps 5 # the least it takes
-	sent=$(($(counter target:big flush_bytes) - before))
-	echo "$1 sends $sent bytes"
+	sent=$(counter target:big flush_bytes)
+	compared=$(counter target:big sampled_sent_bytes)
+	check smcbench run --write /smc/target/big "$2" --reps "$1"
+	sent=$(($(counter target:big flush_bytes) - sent))
+	compared=$(($(counter target:big sampled_sent_bytes) - compared))
+	echo "$1 epochs of $2 send $sent bytes, of which $compared were looked at"
 }
 
 # A thousand stores here and there: a packet of 1,024 bytes, which all path MTUs allow, takes as long as
 # a line, so a page takes four times as long.
 cheaper_is_sent() {
-	local sent whole
+	local sent compared whole
 	if [ "$NODE" = client ]; then
 		send_lines "$NEVER"
-		epochs sparse_64b
+		epochs $FEW sparse_64b
 		whole=$sent
+		check_equal "bytes that were looked at" "$compared" 0
 		send_lines "$BY_COST"
-		epochs sparse_64b
+		# Also of pages that became hot meanwhile.
+		epochs $MANY sparse_64b
+		check [ "$sent" -gt 0 ]
+		check [ "$sent" -lt $((whole / FEW * MANY / 2)) ]
+		epochs $FEW sparse_64b
+		check [ "$sent" -gt 0 ]
 		check [ "$sent" -lt $((whole / 4)) ]
 		# Pages of which all is written are whole again, from where they are.
-		epochs bulk_4m
-		send_lines "$ALWAYS"
-		epochs sparse_64b
-		check [ "$sent" -lt $((whole / 4)) ]
+		epochs $MANY bulk_4m
+		epochs $FEW bulk_4m
+		check_equal "bytes that were looked at" "$compared" 0
 	fi
 	barrier measured
 }
@@ -172,6 +182,7 @@ case_ "the parameter takes what it knows" parameter_is_checked
 case_ "what was not changed is not sent" only_changes_are_sent
 case_ "one way gives way to the other, and no store is lost" ways_alternate
 case_ "after a failed write the lines are owed" failed_write_is_owed
+case_ "a store that failed, and was taken back, is taken back at the target" failed_store_is_taken_back
 case_ "what is cheaper is sent" cheaper_is_sent
 case_ "everything is put away, and the module unloads" product_stop
 pass

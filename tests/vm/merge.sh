@@ -253,6 +253,14 @@ sends_owed() { # PROBE: a background flush may have sent them already
 	check_equal "dirty bytes" "$(counter target:s dirty_bytes)" 0
 }
 
+# What failed may have got there: to store what was there before is a change, whatever the twin says.
+failed_store_is_taken_back() {
+	store_taken_back s 212992 "$CALL_MS"
+	on client check smcctl set target:s merge_unit=4
+	store_taken_back s 217088 "$CALL_MS"
+	on client check smcctl set target:s merge_unit=64
+}
+
 # The policy of a live region changes as a whole, or not at all.
 policy_changes_live() {
 	if [ "$NODE" = client ]; then
@@ -303,6 +311,7 @@ case_ "a store of the same value is no change, write(2) of it is sent" same_valu
 case_ "smc_store and smc_publish of the same value are sent" same_value_of_libsmc
 case_ "units that others write are kept" neighbours_are_kept
 case_ "after a failed write the units are owed" failed_write_is_owed
+case_ "a store that failed, and was taken back, is taken back at the target" failed_store_is_taken_back
 case_ "the policy of a live region changes, or does not" policy_changes_live
 case_ "a region exported as exclusive stays so" exclusive_stays_exclusive
 case_ "everything is put away, and the module unloads" product_stop

@@ -45,10 +45,11 @@ model_run() { # model_run WRITERS SIZE OPTIONS...
 	on target unexport model
 }
 
-# Folios of an exclusive region change over from whole pages to changed lines and back meanwhile.
+# Folios of an exclusive region change over from whole pages to changed lines and back meanwhile: each
+# time, and by cost.
 lines_change() {
 	while sleep 0.02; do
-		echo $((RANDOM % 2)) >/sys/module/smcfs/parameters/exclusive_lines
+		echo $((RANDOM % 3)) >/sys/module/smcfs/parameters/exclusive_lines
 	done
 }
 

@@ -63,15 +63,6 @@ data_before_flag() {
 	on client check smcctl set "target:$1" flush_after_ms=100
 }
 
-# The target hears all, and nobody hears the target.
-lose_acks() {
-	if [ "$1" = yes ]; then
-		modprobe sch_netem
-		check tc qdisc add dev eth0 root netem loss 100%
-	else
-		check tc qdisc del dev eth0 root
-	fi
-}
 words_are_active() {
 	smcctl -j regions | /usr/bin/python3 -c '
 import json, sys
