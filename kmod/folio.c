@@ -14,7 +14,8 @@
  *	page-table lock.
  * Locking: smcfs_folio.lock, a leaf.
  * Lifetime: attached under the folio lock before the first page of a large folio may become
- *	writable; freed by ->release_folio or ->invalidate_folio, never while in write-back.
+ *	writable; freed by ->release_folio or ->invalidate_folio, never while in write-back, and when
+ *	the folio is to be sent in another way (smcfs_folio_fit()).
  *
  * Why bits are exact: a page-table entry becomes writable only through page_mkwrite, which sets the
  * page's bit under the folio lock; write-back clears bits only after folio_mkclean() took all write
@@ -68,14 +69,18 @@ struct smcfs_folio *smcfs_folio_attach(struct folio *folio)
 }
 
 /*
- * Is something of a folio to be sent? It is locked, and was seen not flying, and in nobody's hands:
- * whose flight failed, and who held it, has marked it before it let go.
+ * Is something of a folio to be sent? It is locked, and was seen not flying, and held by nobody who
+ * writes: whose flight failed, and who held it, has marked it before it let go.
  */
 static bool folio_owes(struct folio *folio)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 
-	smp_rmb();	/* pairs with the barriers of folio_put() and folio_end_writeback() */
+	/*
+	 * Pairs with the barriers of folio_put() and folio_end_writeback(), and for flights without
+	 * a flag with the release of smcfs_wb_end_folio().
+	 */
+	smp_rmb();
 	return folio_test_dirty(folio) ||
 	       (sf && !bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX));
 }

@@ -32,13 +32,12 @@
  * is open for reading only), whatever comes behind it. While there are any nothing becomes hot, and
  * what is hot is cooled by the next flush, by unmapping, which sees everything.
  *
- * All who mark dirty, but for a harvest, know folios, not pages. Of a large folio that is compared
- * (always in merge regions) the twin tells what was stored to. Here an exclusive region's are those
- * that are not. All of its hot pages are sent, so a
- * page of those cools when two flushes, one after the other, found no store to it, unless somebody
- * held the folio by a reference just then: what can be sent without a store is what was stored to
- * just before. They become hot only where most of a folio is, and a fault or a write(2), which
- * would mark the folio, first makes it what any other is (smcfs_hot_break()).
+ * All who mark dirty, but for a harvest, know folios, not pages. Of a folio that is compared the twin
+ * tells what was stored to. Of a large folio that is not, which only exclusive regions have, all hot
+ * pages are sent, so a page of those cools when two flushes, one after the other, found no store to
+ * it, unless somebody held the folio by a reference just then: what can be sent without a store is
+ * what was stored to just before. They become hot only where most of a folio is, and a fault or a
+ * write(2), which would mark the folio, first makes it what any other is (smcfs_hot_break()).
  *
  * Contexts: process; the end of a region anywhere but in hard interrupts.
  * Locking: folio locks, several at a time in the order of their index; smcfs_folio.lock inside.
@@ -59,11 +58,11 @@
 
 /* A page is hot when it became writable more often than this since it was last cooled. */
 #define SMCFS_HOT_AFTER		1
-/* A large folio of an exclusive region: when most of it was sent in so many epochs in a row. */
+/* A large folio that is not compared: when most of it was sent in so many epochs in a row. */
 #define SMCFS_HOT_AFTER_LARGE	2
 /* It cools when so many flushes found no store to it: 5 s if only flush_after_ms brings them. */
 #define SMCFS_HOT_IDLE		50
-/* The same for large folios of exclusive regions: see above. A flush may come amid an epoch. */
+/* The same for large folios that are not compared: see above. A flush may come amid an epoch. */
 #define SMCFS_HOT_IDLE_LARGE	2
 /* Pages of a region, since every flush looks at each; and windows, which are never freed. */
 #define SMCFS_HOT_MAX		16384
@@ -228,7 +227,7 @@ static bool hot_is_most(const unsigned long *pages, unsigned int nr)
 }
 
 /*
- * A large folio of an exclusive region is going to be sent, locked, dirty and not hot. It becomes
+ * A large folio that is not compared is going to be sent, locked, dirty and not hot. It becomes
  * hot as a whole, if most of it was written in several epochs that followed on each other.
  */
 static void hot_warm(struct smcfs_region *region, struct folio *folio)
@@ -437,7 +436,7 @@ void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window
  * @region: of it.
  * @folio: locked, held by the caller once; marked next.
  *
- * A large folio of an exclusive region is no longer hot then: else all of it would be sent, and so
+ * A large folio that is not compared is no longer hot then: else all of it would be sent, and so
  * what the target wrote to pages that this node has not stored to since they were sent last. So it
  * is, as in smcfs_hot_cool(), if somebody may have stored to it by a reference; who waits for the
  * folio's lock looks like that. Context: process.
@@ -585,7 +584,7 @@ bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio,
 }
 
 /*
- * Hot pages of a large folio of an exclusive region, locked, that were not stored to. Their dirty
+ * Hot pages of a large folio that is not compared, locked, that were not stored to. Their dirty
  * bits tell nothing: a store to another page, if it is by a fault, sets those of all that are hot.
  */
 static void hot_rest_large(struct smcfs_region *region, struct smcfs_hot_window *window,

@@ -659,7 +659,7 @@ static inline bool smcfs_folio_hot(struct folio *folio)
 	return sf && !bitmap_empty(sf->hot, SMCFS_FOLIO_PAGES_MAX);
 }
 
-/* ------------------------------------------------------------------ merge (twin.c, stage.c) */
+/* ------------------------------------------------------------------ what changed (twin.c, stage.c) */
 
 /* Lines are the grain of comparing; a page has one u64 of them. */
 #define SMCFS_LINE_BYTES	64U
@@ -702,7 +702,9 @@ bool smcfs_stage_fill(struct smcfs_stage *stage, struct page *shadow, struct pag
 bool smcfs_stage_same(struct page *shadow, struct page *twin);
 /* @lines, and those between two runs of them, if they are @gap at most. */
 u64 smcfs_stage_bridged(u64 lines, unsigned int gap);
-/* Of a filled one: sends those, too, in lines also what was to be sent to the byte. */
+/*
+ * Of a filled one: sends those, too. What was to be sent to the byte is sent in lines then.
+ */
 void smcfs_stage_bridge(struct smcfs_stage *stage, unsigned int gap);
 /* Its transfer failed: what was sent is forced. Context: process. */
 void smcfs_stage_owe(struct smcfs_stage *stage);

@@ -14,8 +14,8 @@
  *	page_mkwrite --> twin = shadow ---.
  *	                                   >-- dirty bit --> issue: stage it, compare with twin
  *	write(2) -----> forced bytes -----'                    |            |
- *	                                        acknowledged: twin = stage  failed: dirty again, its
- *	                                        (none if clean by then)     bytes forced; the twin stays
+ *	                                        acknowledged: twin = stage  failed: dirty again,
+ *	                                        (none if clean by then)     forced; the twin stays
  *
  * What failed may have got there all the same, and then the target holds what neither the twin does
  * nor, if a program takes its store back, the shadow page. So it is sent again, changed or not, as
@@ -46,7 +46,7 @@ static void twin_drop_locked(struct smcfs_page *page)
 	page->twin = NULL;
 }
 
-/* Context: any but hard interrupt; the folio leaves the page cache. */
+/* Context: any but hard interrupt; the folio leaves the page cache, or has no twins any more. */
 void smcfs_twin_free(struct smcfs_folio *sf)
 {
 	unsigned int i;
@@ -65,8 +65,8 @@ void smcfs_twin_free(struct smcfs_folio *sf)
  * @folio: locked, uptodate, one that is compared.
  * @index: of the page in it.
  *
- * Marks the page as one to be compared; without memory, in an exclusive region, as one to be sent as
- * a whole. Context: process.
+ * Marks the page as one to be compared; without memory, in an exclusive region, as one to be sent
+ * whole. Context: process.
  * Return: 0 or -ENOMEM.
  */
 int smcfs_twin_take(struct folio *folio, unsigned int index)
