@@ -659,7 +659,7 @@ static inline bool smcfs_folio_hot(struct folio *folio)
 	return sf && !bitmap_empty(sf->hot, SMCFS_FOLIO_PAGES_MAX);
 }
 
-/* ------------------------------------------------------------------ what changed (twin.c, stage.c) */
+/* ------------------------------------------------------------------ changes (twin.c, stage.c) */
 
 /* Lines are the grain of comparing; a page has one u64 of them. */
 #define SMCFS_LINE_BYTES	64U
