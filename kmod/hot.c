@@ -32,12 +32,13 @@
  * is open for reading only), whatever comes behind it. While there are any nothing becomes hot, and
  * what is hot is cooled by the next flush, by unmapping, which sees everything.
  *
- * All who mark dirty, but for a harvest, know folios, not pages. Of a folio that is compared the twin
- * tells what was stored to. Of a large folio that is not, which only exclusive regions have, all hot
- * pages are sent, so a page of those cools when two flushes, one after the other, found no store to
- * it, unless somebody held the folio by a reference just then: what can be sent without a store is
- * what was stored to just before. They become hot only where most of a folio is, and a fault or a
- * write(2), which would mark the folio, first makes it what any other is (smcfs_hot_break()).
+ * All who mark dirty, but for a harvest, know folios, not pages. Of a folio that is compared the
+ * twin tells what was stored to. Of a large folio that is not, which only exclusive regions have,
+ * all hot pages are sent, so a page of those cools when two flushes, one after the other, found
+ * no store to it, unless somebody held the folio by a reference just then: what can be sent
+ * without a store is what was stored to just before. They become hot only where most of a folio
+ * is, and a fault or a write(2), which would mark the folio, first makes it what any other is
+ * (smcfs_hot_break()).
  *
  * Contexts: process; the end of a region anywhere but in hard interrupts.
  * Locking: folio locks, several at a time in the order of their index; smcfs_folio.lock inside.

@@ -46,7 +46,7 @@ MODULE_PARM_DESC(exclusive_lines,
 		 "Send changed lines of pages of exclusive regions, not whole pages: 0 never, 1 always, 2 where it is cheaper (default)");
 
 /* The price of a whole page. So much of it has to be saved to begin; to go on, anything. */
-#define LINES_UNIT		(1 << 20)
+#define LINES_UNIT		1048576
 #define LINES_BEGIN		(LINES_UNIT / 4)
 /* The mean is of the last some so many pages: to begin, and to go on, since to end costs faults. */
 #define LINES_MEAN_BEGIN	8

@@ -165,7 +165,7 @@ cheaper_is_sent() {
 		# Also of pages that became hot meanwhile.
 		epochs $MANY sparse_64b
 		check [ "$sent" -gt 0 ]
-		check [ "$sent" -lt $((whole / FEW * MANY / 2)) ]
+		check [ "$sent" -lt $((whole * MANY / FEW / 2)) ]
 		epochs $FEW sparse_64b
 		check [ "$sent" -gt 0 ]
 		check [ "$sent" -lt $((whole / 4)) ]
