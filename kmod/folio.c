@@ -14,8 +14,8 @@
  *	page-table lock.
  * Locking: smcfs_folio.lock, a leaf.
  * Lifetime: attached under the folio lock before the first page of a large folio may become
- *	writable; freed by ->release_folio or ->invalidate_folio, never while in write-back, and when
- *	the folio is to be sent in another way (smcfs_folio_fit()).
+ *	writable; freed by ->release_folio or ->invalidate_folio, and when the folio is to be sent
+ *	in another way (smcfs_folio_fit()); never while in write-back.
  *
  * Why bits are exact: a page-table entry becomes writable only through page_mkwrite, which sets the
  * page's bit under the folio lock; write-back clears bits only after folio_mkclean() took all write

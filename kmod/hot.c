@@ -570,6 +570,8 @@ bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio,
 	unsigned long taken = all ? sf->hot[0] : stores;
 	unsigned long flags;
 
+	if (!taken)
+		return false;
 	spin_lock_irqsave(&sf->lock, flags);
 	sf->dirty[0] |= taken;
 	sf->stored |= stores;
@@ -579,9 +581,8 @@ bool smcfs_hot_take(struct smcfs_hot_window *window, struct folio *folio,
 	else
 		for_each_set_bit(i, &stores, SMCFS_FOLIO_PAGES_MAX)
 			window->count[at + i] = 0;
-	if (taken)
-		smcfs_stat_add(&region->stats, SMCFS_STAT_DIRTIED_PAGES, hweight_long(taken));
-	return taken;
+	smcfs_stat_add(&region->stats, SMCFS_STAT_DIRTIED_PAGES, hweight_long(taken));
+	return true;
 }
 
 /*

@@ -113,7 +113,7 @@ void smcfs_lines_changed(struct smcfs_region *region, bool done)
 
 /**
  * smcfs_lines_misfit() - is a folio with hot pages to be sent in another way from now on?
- * @region: of it.
+ * @region: exclusive.
  * @folio: locked, with hot pages.
  *
  * What is hot sees no fault, where that is decided (smcfs_folio_fit()), so it has to cool. What
@@ -126,8 +126,7 @@ bool smcfs_lines_misfit(struct smcfs_region *region, struct folio *folio)
 {
 	bool compared = smcfs_folio_private(folio)->compared;
 
-	if (smcfs_region_merges(region) || compared == smcfs_lines_wanted(region) ||
-	    folio_maybe_dma_pinned(folio))
+	if (compared == smcfs_lines_wanted(region) || folio_maybe_dma_pinned(folio))
 		return false;
 	return !smcfs_lines_by_cost() ||
 	       lines_sampled(&region->lines.cool_sample, READ_ONCE(region->lines.refused) + 1);

@@ -455,6 +455,7 @@ static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
 	DECLARE_BITMAP(stored, SMCFS_HOT_WINDOW);
 	DECLARE_BITMAP(owed, SMCFS_HOT_WINDOW);	/* of folios, of which there are fewer than pages */
 	pgoff_t first, end;
+	bool merges = smcfs_region_merges(is->region);
 	unsigned int i;
 	bool all;
 
@@ -471,7 +472,7 @@ static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
 		bool taken = smcfs_hot_take(window, folios[i], stored);
 
 		is->stored |= taken;
-		if (all || smcfs_lines_misfit(is->region, folios[i])) {
+		if (all || (!merges && smcfs_lines_misfit(is->region, folios[i]))) {
 			if (taken)
 				smcfs_folio_set_dirty(is->inode->i_mapping, folios[i]);
 			smcfs_hot_cool(is->region, window, folios[i]);
