@@ -240,7 +240,6 @@ bool smcfs_folio_held(struct folio *folio)
 bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
-
 	bool held;
 
 	if (folio_test_dirty(folio) || smcfs_folio_flying(folio))

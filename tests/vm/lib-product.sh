@@ -254,6 +254,20 @@ p_end() {
 	[[ $PROBE_REPLY != FAILED* ]] || fail "$PROBE_REPLY"
 }
 
+# sends BYTES PROBE CALL...: the calls, then a barrier; so many bytes of the region
+# $SENDS_FROM go out.
+sends() {
+	local bytes=$1 name=$2 before call
+	shift 2
+	p "$name" fsync
+	before=$(counter "$SENDS_FROM" flush_bytes)
+	for call in "$@"; do
+		p "$name" "$call"
+	done
+	p "$name" fsync
+	check_equal "bytes sent by: $*" $(($(counter "$SENDS_FROM" flush_bytes) - before)) "$bytes"
+}
+
 probe_close() {
 	local in=${PROBE_IN[$1]} out=${PROBE_OUT[$1]}
 	# Told to, and not by the end of its input: a daemon that was started meanwhile has that open too.

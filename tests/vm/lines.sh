@@ -16,6 +16,7 @@ PATH=$RELEASE/tools/smcbench:$PATH
 PARAMETER=/sys/module/smcfs/parameters/exclusive_lines
 NEVER=0 ALWAYS=1 BY_COST=2
 CALL_MS=30000
+export SENDS_FROM=target:x
 SWITCHES=$((SOAK ? 1000 : 20))
 FEW=5 MANY=30 # epochs; smcbench runs 5 at least
 
@@ -42,19 +43,6 @@ open_x() { # PROBE: mapped, all of it here, and in nobody's hands
 	p "$1" "map rw shared 0 0"
 	p "$1" "load 0 1000001"
 	echo 1 >/proc/sys/vm/compact_memory # empties the lists that hold pages that just came
-}
-
-# sends BYTES PROBE CALL...: the calls, then a barrier; so many bytes go out.
-sends() {
-	local bytes=$1 name=$2 before call
-	shift 2
-	p "$name" fsync
-	before=$(counter target:x flush_bytes)
-	for call in "$@"; do
-		p "$name" "$call"
-	done
-	p "$name" fsync
-	check_equal "bytes sent by: $*" $(($(counter target:x flush_bytes) - before)) "$bytes"
 }
 
 parameter_is_checked() {

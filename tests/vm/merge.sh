@@ -17,6 +17,7 @@
 export REQUEST_TIMEOUT_MS=2000
 
 CALL_MS=30000
+export SENDS_FROM=target:s
 # An operation is a store or a write(2) into one of a writer's units, with a store to its watched word,
 # which is a unit of its own. In all, of five writers; in a soak of each.
 WRITERS=5
@@ -71,19 +72,6 @@ floats_are_whole() {
 		cat /run/vm/watched
 	fi
 	on target unexport f
-}
-
-# sends BYTES PROBE CALL...: the calls, then a barrier; so many bytes go out.
-sends() {
-	local bytes=$1 name=$2 before call
-	shift 2
-	p "$name" fsync
-	before=$(counter target:s flush_bytes)
-	for call in "$@"; do
-		p "$name" "$call"
-	done
-	p "$name" fsync
-	check_equal "bytes sent by: $*" $(($(counter target:s flush_bytes) - before)) "$bytes"
 }
 
 only_changes_are_sent() {
