@@ -219,8 +219,8 @@ class Guest:
         if self._ctl and not self.ended.done():
             self._ctl.write(line.encode() + b"\n")
 
-    async def qmp(self, command: str, **arguments) -> None:
-        """One monitor command; VmError with the monitor's words when refused."""
+    async def qmp(self, command: str, **arguments) -> object:
+        """One monitor command, and what it returns; VmError with the monitor's words when refused."""
         async with self._qmp_lock:
             if self._qmp is None or self.ended.done():
                 raise VmError(f"{self.name} is not running")
@@ -234,6 +234,16 @@ class Guest:
             answer = self._qmp_answer.result()
         if "error" in answer:
             raise VmError(f"{command}: {answer['error'].get('desc')}")
+        return answer["return"]
+
+    async def where(self) -> list[str]:
+        """What its processors are at, or why that is not known: for one that answers nothing itself."""
+        try:
+            text = str(await self.qmp("human-monitor-command",
+                                      **{"command-line": "info registers -a"}))
+        except VmError as error:
+            return [str(error)]
+        return re.findall(r"^CPU#.*|^.*IP=.*|^CR0=.*", text, re.MULTILINE)
 
     async def set_running(self, running: bool) -> None:
         """Freeze its processor, or let it go on. Its network goes with it."""

@@ -34,8 +34,10 @@ TAIL_LINES = 30
 
 class Session:
     def __init__(self, boot: Boot, shape: Shape, scripts: list[Script], report: Report,
-                 shell: bool = False) -> None:
+                 shell: bool = False, boot_again: bool = False) -> None:
+        """boot_again: guests that do not come up are no failure yet; the caller tries again."""
         self._boot = boot
+        self._boot_again = boot_again
         self._shell = shell
         self._report = report
         self._network = Network(boot.switch, shape.nodes, shape.nics)
@@ -86,12 +88,15 @@ class Session:
             await asyncio.gather(*self._tasks, *(guest.end() for guest in self._guests),
                                  return_exceptions=True)
             await self._network.end()
-        if trouble:
+        if trouble and self._boot_again and self._script is None:
+            self._report.line(f"boot once more: {trouble}")
+            self._print_tails()
+        elif trouble:
             name = self._script.name if self._script else "boot"
             self._report.result(NOT_OK, name, self._case or "ends with its tokens", trouble)
             self._print_tails()
             if self._script is None:
-                # What does not boot once will not boot for the next script either.
+                # What does not boot twice will not boot for the next script either.
                 for script in self._left:
                     self._report.result(NOT_OK, script.name, "ran", "no guest to run in")
                 self._left.clear()
@@ -106,9 +111,15 @@ class Session:
             seconds, lambda: self._spawn(self._on_deadline(f"{what} within {seconds:g} s")))
 
     async def _on_deadline(self, reason: str) -> None:
+        boots = self._script is None and not self._halting
         for guest in self._guests:
             guest.send("!dump")
+        for guest in self._guests if boots else []:
+            self._report.line(f"{guest.name}:")
+            self._report.detail(await guest.where())
         await asyncio.sleep(DUMP_S)
+        if boots and self._script is not None:
+            return  # up at the last moment
         waits = [f"{guest.name} at {kind} {name}".strip()
                  for (kind, name), met in self._met.items() for guest in met]
         self._finish(reason + (f"; waiting: {', '.join(waits)}" if waits else ""))
