@@ -56,7 +56,7 @@ vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 		ret = VM_FAULT_NOPAGE;
 		goto err_unlock;
 	}
-	first = folio_mark_dirty(folio);
+	first = smcfs_folio_set_dirty(inode->i_mapping, folio);	/* mark_page() said which page */
 	smcfs_stat_add(&region->stats, SMCFS_STAT_WRITE_FAULTS, 1);
 	trace_smcfs_store(region->id,
 			  ((u64)vmf->pgoff << PAGE_SHIFT) + offset_in_page(vmf->real_address), 1,
@@ -163,7 +163,7 @@ static int write_done(struct address_space *mapping, loff_t pos, unsigned int le
 			smcfs_twin_force(folio, offset_in_folio(folio, pos), copied);
 		else
 			smcfs_folio_mark_range(folio, offset_in_folio(folio, pos), copied);
-		first = folio_mark_dirty(folio);
+		first = smcfs_folio_set_dirty(mapping, folio);
 		trace_smcfs_store(smcfs_i(mapping->host)->region->id, pos, copied, false, first);
 	}
 	folio_unlock(folio);

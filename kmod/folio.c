@@ -21,7 +21,11 @@
  * page's bit under the folio lock; write-back clears bits only after folio_mkclean() took all write
  * permissions back, under the same lock. So when the core carries a page-table dirty bit over to
  * the folio, the page's bit is set already. Writers that hold the page by reference instead (GUP)
- * are seen by write-back, which then keeps the bits: see smcfs_folio_held(). Hot pages stay
+ * are seen by write-back, which then keeps the bits: see smcfs_folio_held(). Of what is compared
+ * they stay dirty bits, as the twin tells if there was a store. Pages that are sent as a whole are
+ * *kept*: clean, since who was seen may be none who writes, and the target may write them next; and
+ * dirty again when the folio's flag is set while somebody holds it, as he need not mark what is
+ * marked already. So a set flag says of all kept pages that they are dirty, too. Hot pages stay
  * writable with another bit, which is as good (hot.c).
  */
 #include <linux/bitmap.h>
@@ -152,7 +156,7 @@ struct smcfs_folio *smcfs_folio_prepare(struct folio *folio)
  * @offset: of the first byte in the folio.
  * @length: bytes, at least 1.
  *
- * The caller marks the folio dirty next.
+ * The caller sets the dirty flag next: smcfs_folio_set_dirty().
  * Context: process.
  * Return: 0 or -ENOMEM.
  */
@@ -171,24 +175,59 @@ int smcfs_folio_mark_range(struct folio *folio, size_t offset, size_t length)
 	return 0;
 }
 
-/* ->dirty_folio. Context: any, also with the page-table lock held. */
-bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio)
+/* Somebody wrote to a folio, and does not say where: what may have been written. [sf->lock] */
+void smcfs_folio_dirty_locked(struct smcfs_folio *sf)
+{
+	sf->dirty[0] |= sf->hot[0] | sf->kept;
+	if (bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX))
+		bitmap_set(sf->dirty, 0, sf->nr_pages);
+}
+
+/**
+ * smcfs_folio_recall() - a folio's flag is set: its kept pages are dirty
+ * @folio: with or without a struct smcfs_folio; on its way, or locked.
+ *
+ * Context: any.
+ */
+void smcfs_folio_recall(struct folio *folio)
 {
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	unsigned long flags;
 
-	if (sf) {
-		spin_lock_irqsave(&sf->lock, flags);
-		bitmap_or(sf->dirty, sf->dirty, sf->hot, SMCFS_FOLIO_PAGES_MAX);
-		if (bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX))
-			bitmap_set(sf->dirty, 0, sf->nr_pages);
-		spin_unlock_irqrestore(&sf->lock, flags);
-	}
-	return smcfs_folio_set_dirty(mapping, folio);
+	if (!sf || !READ_ONCE(sf->kept))
+		return;
+	spin_lock_irqsave(&sf->lock, flags);
+	sf->dirty[0] |= sf->kept;
+	spin_unlock_irqrestore(&sf->lock, flags);
 }
 
-/* The flag alone: the bits are known. Return: it was not set. Context: as above. */
-bool smcfs_folio_set_dirty(struct address_space *mapping, struct folio *folio)
+/**
+ * smcfs_folio_keeps() - may somebody write to kept pages of a folio? Else they are forgotten.
+ * @folio: locked, held by the caller once.
+ *
+ * Context: process.
+ */
+bool smcfs_folio_keeps(struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned long flags;
+
+	if (!sf || !READ_ONCE(sf->kept))
+		return false;
+	if (smcfs_folio_held(folio))
+		return true;
+	/* Who let go of it has set the flag before, or seen it set. */
+	smp_rmb();	/* pairs with the barrier of folio_put() */
+	if (folio_test_dirty(folio))
+		return true;
+	spin_lock_irqsave(&sf->lock, flags);
+	sf->kept = 0;
+	spin_unlock_irqrestore(&sf->lock, flags);
+	return false;
+}
+
+/* The flag alone. Return: it was not set. Context: any, also with the page-table lock held. */
+static bool set_flag(struct address_space *mapping, struct folio *folio)
 {
 	struct smcfs_region *region = smcfs_i(mapping->host)->region;
 
@@ -201,6 +240,35 @@ bool smcfs_folio_set_dirty(struct address_space *mapping, struct folio *folio)
 	smcfs_region_flush_later(region, READ_ONCE(region->flush_after_ms));
 	smcfs_modes_dirtied(region, true);
 	return true;
+}
+
+/* ->dirty_folio. Context: as above. */
+bool smcfs_dirty_folio(struct address_space *mapping, struct folio *folio)
+{
+	struct smcfs_folio *sf = smcfs_folio_private(folio);
+	unsigned long flags;
+
+	if (sf) {
+		spin_lock_irqsave(&sf->lock, flags);
+		smcfs_folio_dirty_locked(sf);
+		spin_unlock_irqrestore(&sf->lock, flags);
+	}
+	return set_flag(mapping, folio);
+}
+
+/**
+ * smcfs_folio_set_dirty() - a folio was written, and its dirty bits tell where
+ * @mapping: of it.
+ * @folio: locked, held by the caller once.
+ *
+ * Context: process.
+ * Return: its dirty flag was not set.
+ */
+bool smcfs_folio_set_dirty(struct address_space *mapping, struct folio *folio)
+{
+	if (smcfs_folio_keeps(folio))
+		smcfs_folio_recall(folio);
+	return set_flag(mapping, folio);
 }
 
 /**
@@ -248,7 +316,7 @@ bool smcfs_release_folio(struct folio *folio, gfp_t gfp)
 	if (smcfs_folio_hot(folio) && folio_mapped(folio))
 		return false;
 	held = sf && (sf->compared || sf->nr_pages > 1) && smcfs_folio_held(folio);
-	if (held && (smcfs_folio_hot(folio) || !bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX)))
+	if (held && (smcfs_folio_hot(folio) || sf->dirty[0] || READ_ONCE(sf->kept)))
 		return false;
 	/* Who let go of it just now has marked it before. */
 	smp_rmb();	/* pairs with the barrier of folio_put() */

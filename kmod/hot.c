@@ -392,6 +392,27 @@ static void hot_owe_locked(struct smcfs_folio *sf, struct folio *folio)
 		bitmap_or(sf->dirty, sf->dirty, sf->hot, SMCFS_FOLIO_PAGES_MAX);
 }
 
+/*
+ * Hot pages, which nobody can store to any more but who may hold them by reference: what he changes
+ * is told by their twin, or by himself, later; of who has them pinned nobody knows when.
+ */
+static void hot_leave_held(struct smcfs_folio *sf, struct folio *folio)
+{
+	unsigned long flags;
+
+	if (!hot_held(sf, folio))
+		return;
+	if (sf->compared || folio_maybe_dma_pinned(folio)) {
+		folio_mark_dirty(folio);	/* all that is hot */
+		return;
+	}
+	spin_lock_irqsave(&sf->lock, flags);
+	sf->kept |= sf->hot[0];
+	if (folio_test_dirty(folio))
+		sf->dirty[0] |= sf->kept;
+	spin_unlock_irqrestore(&sf->lock, flags);
+}
+
 /* Pages of a locked folio, given by bits of it, are no longer hot. They are writable nowhere. */
 static void hot_clear_pages(struct smcfs_region *region, struct smcfs_hot_window *window,
 			    struct folio *folio, const unsigned long *pages)
@@ -417,7 +438,7 @@ static void hot_clear_pages(struct smcfs_region *region, struct smcfs_hot_window
  * @folio: locked.
  *
  * Its pages are unmapped, and dirty if they were stored to since the last harvest. Those that
- * somebody may yet store to by reference are dirty, too. Context: process.
+ * somebody may yet store to by reference are kept, or dirty, too. Context: process.
  */
 void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window,
 		    struct folio *folio)
@@ -426,8 +447,7 @@ void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window
 	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);
 
 	unmap_mapping_pages(folio->mapping, folio->index, sf->nr_pages, false);
-	if (hot_held(sf, folio))
-		folio_mark_dirty(folio);	/* all that is hot */
+	hot_leave_held(sf, folio);
 	bitmap_copy(hot, sf->hot, SMCFS_FOLIO_PAGES_MAX);
 	hot_clear_pages(region, window, folio, hot);
 }
@@ -439,8 +459,8 @@ void smcfs_hot_cool(struct smcfs_region *region, struct smcfs_hot_window *window
  *
  * A large folio that is not compared is no longer hot then: else all of it would be sent, and so
  * what the target wrote to pages that this node has not stored to since they were sent last. So it
- * is, as in smcfs_hot_cool(), if somebody may have stored to it by a reference; who waits for the
- * folio's lock looks like that. Context: process.
+ * is if somebody may have stored to it by a reference, who need not tell if it is marked; who waits
+ * for the folio's lock looks like that. Context: process.
  */
 void smcfs_hot_break(struct smcfs_region *region, struct folio *folio)
 {
@@ -653,7 +673,7 @@ void smcfs_hot_rest(struct smcfs_region *region, struct smcfs_hot_window *window
 
 /*
  * No page of @folio is hot; it is locked, mapped nowhere and not flying. Windows learn it later.
- * Who holds a page by reference may yet store to it, which its twin has to tell.
+ * Who holds a page by reference may yet store to it, which its twin has to tell, or he himself.
  */
 void smcfs_hot_forget(struct folio *folio)
 {
@@ -664,12 +684,14 @@ void smcfs_hot_forget(struct folio *folio)
 
 	if (!smcfs_folio_hot(folio))
 		return;
+	if (!sf->compared)
+		hot_leave_held(sf, folio);
 	spin_lock_irqsave(&sf->lock, flags);
 	hot_owe_locked(sf, folio);
 	bitmap_copy(hot, sf->hot, SMCFS_FOLIO_PAGES_MAX);
 	bitmap_zero(sf->hot, SMCFS_FOLIO_PAGES_MAX);
-	if (hot_held(sf, folio))
-		bitmap_or(sf->dirty, sf->dirty, hot, SMCFS_FOLIO_PAGES_MAX);
+	if (sf->compared && hot_held(sf, folio))
+		sf->dirty[0] |= hot[0];
 	spin_unlock_irqrestore(&sf->lock, flags);
 	for_each_set_bit(i, hot, SMCFS_FOLIO_PAGES_MAX)
 		smcfs_twin_cool(sf, i);

@@ -579,6 +579,8 @@ struct smcfs_folio {
 	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);	/* [lock] set, cleared: folio lock, too */
 	/* Compared: dirty ones to which a store is known, not only to some page of the folio. */
 	unsigned long	stored;		/* [lock] a hint; bits as in ->dirty */
+	/* Sent as a whole while somebody may have held them by a reference: see smcfs_folio_held(). */
+	unsigned long	kept;		/* [lock] bits as in ->dirty */
 	struct smcfs_page pages[];
 };
 
@@ -586,6 +588,9 @@ struct smcfs_folio *smcfs_folio_attach(struct folio *folio);
 struct smcfs_folio *smcfs_folio_prepare(struct folio *folio);
 void smcfs_folio_fit(struct smcfs_region *region, struct folio *folio);
 int smcfs_folio_mark_range(struct folio *folio, size_t offset, size_t length);
+void smcfs_folio_dirty_locked(struct smcfs_folio *sf);
+void smcfs_folio_recall(struct folio *folio);
+bool smcfs_folio_keeps(struct folio *folio);
 static inline struct smcfs_folio *smcfs_folio_private(struct folio *folio)
 {
 	return folio_test_private(folio) ? folio_get_private(folio) : NULL;

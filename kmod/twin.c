@@ -299,6 +299,7 @@ bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned i
 	struct smcfs_folio *sf = smcfs_folio_private(folio);
 	struct smcfs_page *page = &sf->pages[index];
 	unsigned long flags;
+	bool kept;
 
 	stage->folio = folio;
 	stage->sf = sf;
@@ -306,8 +307,11 @@ bool smcfs_twin_stage(struct smcfs_stage *stage, struct folio *folio, unsigned i
 	stage->failed = false;
 	atomic_set(&stage->pending, 1);
 	spin_lock_irqsave(&sf->lock, flags);
-	if (!held)
+	/* No twin tells if there was a store; of who has it pinned nobody does. */
+	kept = held && page->whole && !folio_maybe_dma_pinned(folio);
+	if (!held || kept)
 		clear_bit(index, sf->dirty);
+	__assign_bit(index, &sf->kept, kept);
 	__clear_bit(index, &sf->stored);
 	stage->all = page->all || page->whole;
 	stage->forced = page->forced;

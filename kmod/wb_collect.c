@@ -97,6 +97,7 @@ void smcfs_wb_end_folio(struct address_space *mapping, struct folio *folio, stru
 
 	if (err) {
 		mapping_set_error(mapping, -EIO);
+		smcfs_folio_recall(folio);
 		filemap_dirty_folio(mapping, folio);
 	}
 	/* Without a flag the mapping and @sf may go from here on; our ticket wakes who waits. */

@@ -75,9 +75,9 @@ static void issue_large(struct smcfs_xfer *xfer, struct folio *folio, struct smc
 			size_t valid)
 {
 	unsigned int first, last, nr = DIV_ROUND_UP(valid, PAGE_SIZE);
+	bool pinned = folio_maybe_dma_pinned(folio);
 	/* Of a single page it is enough to be told by its folio's flag. */
-	bool held = folio_test_large(folio) ? smcfs_folio_held(folio) :
-					      folio_maybe_dma_pinned(folio);
+	bool held = pinned || (folio_test_large(folio) && smcfs_folio_held(folio));
 	unsigned long flags;
 
 	spin_lock_irqsave(&sf->lock, flags);
@@ -89,10 +89,12 @@ static void issue_large(struct smcfs_xfer *xfer, struct folio *folio, struct smc
 		smcfs_grant_add(xfer, folio, offset, folio_pos(folio) + offset,
 				min_t(size_t, valid, (size_t)last << PAGE_SHIFT) - offset);
 	}
-	if (!held)
-		bitmap_zero(sf->dirty, SMCFS_FOLIO_PAGES_MAX);
+	/* Its flag: by somebody who has let go of it, after his bits were set, and before now. */
+	sf->kept = held || folio_test_dirty(folio) ? sf->kept | sf->dirty[0] : 0;
+	sf->dirty[0] = pinned ? sf->kept : 0;
 	spin_unlock_irqrestore(&sf->lock, flags);
-	if (held)
+	/* Its owner may go on writing without a fault: it is not clean before the pin is gone. */
+	if (pinned)
 		filemap_dirty_folio(folio->mapping, folio);
 }
 
@@ -241,12 +243,10 @@ static void issue_whole(struct wb_issue *is, struct folio *folio, struct smcfs_f
 	struct smcfs_xfer *xfer = smcfs_wb_xfer(is->wb, false);
 	u64 before = xfer->bytes;
 
-	/* Its flag was set while another flush took the bits: what was stored to was hot. */
+	/* Its flag was set while another flush took the bits. */
 	if (sf && bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX)) {
 		spin_lock_irq(&sf->lock);
-		bitmap_copy(sf->dirty, sf->hot, SMCFS_FOLIO_PAGES_MAX);
-		if (bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX))
-			bitmap_set(sf->dirty, 0, sf->nr_pages);
+		smcfs_folio_dirty_locked(sf);
 		spin_unlock_irq(&sf->lock);
 	}
 	issue_probes(is, folio, sf);
@@ -273,6 +273,8 @@ static bool issue_clean(struct wb_issue *is, struct folio *folio)
 	/* Its stores are in dirty bits alone, which no other pages of it than hot ones have. */
 	if (!dirty && smcfs_folio_hot(folio))
 		return true;
+	if (dirty)
+		smcfs_folio_recall(folio);
 	if (!smcfs_hot_stays(is->region, folio)) {
 		if (!folio_clear_dirty_for_io(folio))
 			return false;
@@ -359,6 +361,31 @@ static void issue_look_later(struct smcfs_region *region)
 		smcfs_region_flush_later(region, READ_ONCE(region->flush_after_ms));
 }
 
+/*
+ * Sends a folio that was found dirty, held. It is let go of before it is unlocked: who waits for
+ * the lock, to store to it, must not take us for somebody who writes, too.
+ * Return: 0; 1: enough for this round; -EINTR, -ENOMEM.
+ */
+static int issue_next(struct wb_issue *is, struct folio *folio)
+{
+	int err = issue_lock(is, folio);
+	unsigned int nr;
+
+	if (!err) {
+		nr = folio_nr_pages(folio);
+		err = issue_folio(is, folio);
+		if (!err)	/* else the flusher would take it for progress */
+			is->wbc->nr_to_write -= nr;
+		folio_put(folio);	/* the page cache has it while it is locked */
+		folio_unlock(folio);
+	} else {
+		folio_put(folio);
+	}
+	if (!is->sync && is->wbc->nr_to_write <= 0)
+		return 1;
+	return err == -EAGAIN ? 0 : err;
+}
+
 /**
  * smcfs_writepages() - ->writepages
  * @mapping: of a region.
@@ -393,22 +420,11 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 	}
 	folio_batch_init(&batch);
 	while (!err && filemap_get_folios_tag(mapping, &index, end, tag, &batch)) {
-		for (i = 0; i < folio_batch_count(&batch) && !err; i++) {
-			struct folio *folio = batch.folios[i];
-
-			err = issue_lock(&is, folio);
-			if (!err) {
-				err = issue_folio(&is, folio);
-				if (!err)	/* else the flusher would take it for progress */
-					wbc->nr_to_write -= folio_nr_pages(folio);
-				folio_unlock(folio);
-			}
-			if (err == -EAGAIN)
-				err = 0;
-			if (!is.sync && wbc->nr_to_write <= 0)
-				err = 1;	/* enough for this round */
-		}
-		folio_batch_release(&batch);
+		for (i = 0; i < folio_batch_count(&batch) && !err; i++)
+			err = issue_next(&is, batch.folios[i]);
+		for (; i < folio_batch_count(&batch); i++)
+			folio_put(batch.folios[i]);
+		folio_batch_init(&batch);
 		cond_resched();
 	}
 	issue_submit(&is);

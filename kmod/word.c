@@ -107,7 +107,8 @@ static void word_follow(struct folio *folio, u64 pos, u32 size, u64 value, bool 
 	unsigned long flags;
 
 	if (!sf || !sf->compared) {
-		if (!look || !(folio_test_dirty(folio) || smcfs_folio_hot(folio)))
+		if (!look || !(folio_test_dirty(folio) || smcfs_folio_hot(folio) ||
+			       (sf && READ_ONCE(sf->kept))))
 			word_set_in(shadow, pos, size, value);
 		return;
 	}
@@ -193,7 +194,8 @@ static struct folio *word_clean_folio(struct address_space *mapping, u64 pos)
 		return NULL;
 	}
 	if (folio->mapping == mapping && folio_test_uptodate(folio) &&
-	    !folio_test_dirty(folio) && !folio_test_writeback(folio) && !smcfs_folio_hot(folio))
+	    !smcfs_folio_keeps(folio) && !folio_test_dirty(folio) &&
+	    !folio_test_writeback(folio) && !smcfs_folio_hot(folio))
 		return folio;
 	folio_unlock(folio);
 	folio_put(folio);

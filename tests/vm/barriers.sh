@@ -15,6 +15,8 @@ BARRIERS=200
 [ "$KERNEL" != debug ] || BARRIERS=20
 [ "$SOAK" = 0 ] || BARRIERS=20000
 
+LINES_PARAMETER=/sys/module/smcfs/parameters/exclusive_lines
+
 race() {
 	on target export_file race 1M
 	on target serve_memory race
@@ -72,9 +74,108 @@ acquire_of_held_pages() {
 	on target unexport held
 }
 
+# Who only holds a page of a large folio looks like one who may write to it. It was sent all the
+# same, and must not be sent again over what the target wrote to it since.
+barrier_of_held_pages() {
+	on target export_file held 64K --writers exclusive
+	barrier exported
+	if [ "$NODE" = client ]; then
+		echo 0 >"$LINES_PARAMETER"
+		check smcctl attach target:held
+		check smcctl set target:held granule=64K hot=off flush_after_ms=3600000
+		probe_open a
+		p a "open rw /smc/target/held"
+		p a "map rw shared 0 0"
+		p a "hold 12288"
+		p a "store 12288 100 7"
+		p a fsync
+		check_equal "dirty bytes after a barrier" "$(counter target:held dirty_bytes)" 0
+	fi
+	barrier "sent with its page held"
+	on target probe_script "open rw /dev/shm/held" "pexpect 12288 100 7" "pwrite 12288 100 8"
+	barrier "the target wrote"
+	if [ "$NODE" = client ]; then
+		p a release
+		p a "store 20480 100 9"
+		p a fsync
+	fi
+	barrier "sent with no page held"
+	on target probe_script "open r /dev/shm/held" "pexpect 12288 100 8" "pexpect 20480 100 9"
+	barrier checked
+	if [ "$NODE" = client ]; then
+		probe_close a
+		echo 2 >"$LINES_PARAMETER"
+	fi
+	barrier closed
+	on target unexport held
+}
+
+# fail_one_page PROBE CALL: without the first page of memory that it asks for.
+fail_one_page() {
+	local faults=/sys/kernel/debug/fail_page_alloc pid=${PROBE_PID[$1]}
+	echo N >$faults/ignore-gfp-wait
+	echo 0 >$faults/min-order
+	echo 0 >$faults/verbose
+	echo Y >$faults/task-filter
+	echo 100 >$faults/probability
+	echo 1 >$faults/times
+	echo 1 >"/proc/$pid/make-it-fail"
+	p "$1" "$2"
+	echo 0 >"/proc/$pid/make-it-fail"
+	check_equal "failures that are left" "$(cat $faults/times)" 0
+	echo 0 >$faults/probability
+}
+
+# A page of an exclusive region without memory for a copy is sent as a whole, each time that it is stored to
+# and at no other.
+whole_without_memory() {
+	local before
+	export SENDS_FROM=target:whole
+	on target export_file whole 64K --writers exclusive
+	barrier exported
+	if [ "$NODE" = client ]; then
+		echo 1 >"$LINES_PARAMETER"
+		check smcctl attach target:whole
+		check smcctl set target:whole granule=64K hot=off flush_after_ms=3600000
+		probe_open a
+		p a "open rw /smc/target/whole"
+		p a "map rw shared 0 0"
+		p a "load 0 65536"
+		sends 64 a "store 0 64 1"
+		before=$(counter target:whole flush_bytes)
+		fail_one_page a "store 12288 64 2"
+		p a fsync
+		check_equal "bytes sent without a copy" \
+			$(($(counter target:whole flush_bytes) - before)) 4096
+		p a "hold 12288"
+		sends 4160 a "store 12352 64 3" "store 64 64 1"
+	fi
+	barrier "sent with its page held"
+	on target probe_script "open rw /dev/shm/whole" "pexpect 0 128 1" "pexpect 12288 64 2" \
+		"pexpect 12352 64 3" "pwrite 16320 64 4"
+	barrier "the target wrote"
+	if [ "$NODE" = client ]; then
+		p a release
+		sends 64 a "store 128 64 1"
+	fi
+	barrier "another page is sent"
+	on target probe_script "open r /dev/shm/whole" "pexpect 16320 64 4" "pexpect 0 192 1"
+	barrier checked
+	if [ "$NODE" = client ]; then
+		probe_close a
+		echo 2 >"$LINES_PARAMETER"
+	fi
+	barrier closed
+	on target unexport whole
+}
+
 case_ "the product starts on both nodes" product_start
 case_ "each kind of barrier is one" every_barrier
 case_ "acquire waits for pages that are held, and not for ever" acquire_of_held_pages
+case_ "a page that is held when it is sent is sent once" barrier_of_held_pages
+# Other kernels cannot make memory fail.
+[ "$KERNEL" != debug ] ||
+	case_ "without memory for a copy a page is sent as a whole" whole_without_memory
 case_ "a store that races msync is not lost, and two barriers are both true" race
 case_ "everything is put away, and the module unloads" product_stop
 pass
