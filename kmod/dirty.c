@@ -6,15 +6,72 @@
  * Contexts: process. page_mkwrite runs under mmap_lock and never waits for the network: a page is
  *	uptodate before it is mapped, and a store during write-back just makes it dirty again. It
  *	may wait for a flush that has the folio locked and waits for staging pages, which the
- *	deadlines of requests bound.
+ *	deadlines of requests bound. Who makes more dirty than a region may have comes again.
  * Locking: the folio lock; smcfs_folio.lock, or i_mmap_rwsem and page-table locks, inside it.
- * Failure: SIGBUS or -EIO once the region is dead; DEGRADED accepts stores, they are kept.
+ * Failure: SIGBUS or -EIO once the region is dead; DEGRADED accepts stores, they are kept, up to
+ *	dirty_max_mb; who wants to store more waits until he is killed, or the region is back.
  */
 #include <linux/highmem.h>
+#include <linux/module.h>
 #include <linux/sched.h>
 
 #include "smcfs.h"
 #include "trace.h"
+
+/* How often the dirty pages of a region without a session are counted, if it has too many. */
+#define DIRTY_COUNT_EACH	(HZ / 10)
+
+static unsigned int dirty_max_mb = 1024;
+module_param(dirty_max_mb, uint, 0644);
+MODULE_PARM_DESC(dirty_max_mb,
+		 "MiB of one region that may be dirty at a time, in about; 0: what vm.dirty_ratio lets (default 1024)");
+
+/**
+ * smcfs_dirty_flushed() - all that was dirty of a region is at the target
+ * @region: of it.
+ * @dirtied: its counter before what was dirty was looked for.
+ *
+ * Context: any.
+ */
+void smcfs_dirty_flushed(struct smcfs_region *region, s64 dirtied)
+{
+	s64 cleaned = atomic64_read(&region->cleaned);
+
+	while (cleaned < dirtied && !atomic64_try_cmpxchg(&region->cleaned, &cleaned, dirtied))
+		;
+}
+
+/*
+ * Has a region as much dirty as it may have? Counted are pages since the last flush of all of it:
+ * those that a barrier of a part, or the core's flusher, has sent since are in that, too. Without a
+ * session no flush puts that right, so they are looked for, now and then.
+ */
+static bool dirty_is_full(struct inode *inode)
+{
+	struct smcfs_region *region = smcfs_i(inode)->region;
+	s64 max = (s64)READ_ONCE(dirty_max_mb) << (20 - PAGE_SHIFT);
+	s64 dirtied = atomic64_read(&region->dirtied);
+	s64 found;
+
+	if (!max || dirtied - atomic64_read(&region->cleaned) < max)
+		return false;
+	if (READ_ONCE(region->state) != SMCFS_REGION_DEGRADED ||
+	    time_before(jiffies, READ_ONCE(region->dirty_counted) + DIRTY_COUNT_EACH))
+		return true;
+	/* What flies yet is going to fail. */
+	found = (smcfs_dirty_bytes(inode->i_mapping, PAGECACHE_TAG_DIRTY) +
+		 smcfs_dirty_bytes(inode->i_mapping, PAGECACHE_TAG_WRITEBACK)) >> PAGE_SHIFT;
+	WRITE_ONCE(region->dirty_counted, jiffies);
+	smcfs_dirty_flushed(region, dirtied - found);
+	return found >= max;
+}
+
+/* Waits a moment for what a flush of all of a region gives back. */
+static void dirty_wait(struct smcfs_region *region)
+{
+	smcfs_region_flush_later(region, 0);
+	schedule_timeout_killable(1);
+}
 
 /* Before @page of @folio, which is locked, becomes writable in a page table. 0 or -ENOMEM. */
 static int mark_page(struct smcfs_region *region, struct folio *folio, struct page *page)
@@ -35,7 +92,7 @@ vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 	struct inode *inode = file_inode(file);
 	struct smcfs_region *region = smcfs_i(inode)->region;
 	vm_fault_t ret = VM_FAULT_LOCKED;
-	bool short_of_memory = false;
+	bool again_later = false;
 	bool first;
 
 	sb_start_pagefault(inode->i_sb);
@@ -49,10 +106,15 @@ vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 		ret = VM_FAULT_SIGBUS;
 		goto err_unlock;
 	}
+	if (!folio_test_dirty(folio) && dirty_is_full(inode)) {
+		again_later = true;
+		ret = VM_FAULT_NOPAGE;
+		goto err_unlock;
+	}
 	smcfs_folio_fit(region, folio);
 	smcfs_hot_touch(region, folio, folio_page_idx(folio, vmf->page));
 	if (mark_page(region, folio, vmf->page)) {
-		short_of_memory = true;
+		again_later = true;	/* short of memory */
 		ret = VM_FAULT_NOPAGE;
 		goto err_unlock;
 	}
@@ -67,7 +129,7 @@ vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 err_unlock:
 	folio_unlock(folio);
 	sb_end_pagefault(inode->i_sb);
-	if (short_of_memory) {
+	if (again_later) {
 		/* A fault of the kernel's own store would repeat without a look at signals. */
 		if (fatal_signal_pending(current))
 			return VM_FAULT_SIGBUS;
@@ -75,8 +137,7 @@ err_unlock:
 		 * The program is going to fault again, or be killed. Pages that are written back
 		 * give memory back, so this throttles it where an error would get somebody killed.
 		 */
-		smcfs_region_flush_later(region, 0);
-		schedule_timeout_killable(1);
+		dirty_wait(region);
 	}
 	return ret;
 }
@@ -97,6 +158,12 @@ static struct folio *write_folio(struct file *file, struct address_space *mappin
 again:
 	if (smcfs_region_dead(smcfs_i(inode)->region))
 		return ERR_PTR(-EIO);
+	if (dirty_is_full(inode)) {
+		if (fatal_signal_pending(current))
+			return ERR_PTR(-EINTR);
+		dirty_wait(smcfs_i(inode)->region);
+		goto again;
+	}
 	folio = __filemap_get_folio(mapping, pos >> PAGE_SHIFT, FGP_WRITEBEGIN,
 				    mapping_gfp_mask(mapping));
 	if (IS_ERR(folio))

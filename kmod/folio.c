@@ -202,10 +202,11 @@ void smcfs_folio_recall(struct folio *folio)
 }
 
 /**
- * smcfs_folio_keeps() - may somebody write to kept pages of a folio? Else they are forgotten.
+ * smcfs_folio_keeps() - has a folio kept pages to which somebody may yet write?
  * @folio: locked, held by the caller once.
  *
  * Context: process.
+ * Return: yes; else none is kept any more.
  */
 bool smcfs_folio_keeps(struct folio *folio)
 {
@@ -236,6 +237,7 @@ static bool set_flag(struct address_space *mapping, struct folio *folio)
 	/* It was written once, since it came: see folio_writer_holds(). */
 	folio_set_checked(folio);
 	trace_smcfs_dirty(region->id, folio_pos(folio), folio_size(folio));
+	atomic64_add(folio_nr_pages(folio), &region->dirtied);
 	smcfs_stat_add(&region->stats, SMCFS_STAT_DIRTIED_PAGES, 1);
 	smcfs_region_flush_later(region, READ_ONCE(region->flush_after_ms));
 	smcfs_modes_dirtied(region, true);

@@ -382,13 +382,13 @@ static bool hot_held(struct smcfs_folio *sf, struct folio *folio)
 }
 
 /*
- * Who marks a folio dirty sets bits first, and its flag later: a flush in between takes the bits,
- * and leaves a flag that says of what is hot that it was stored to. [sf->lock, folio lock]
+ * A flag that is set says of all that is hot that it was stored to: who marks a folio sets bits
+ * first, which a flush may take before the flag is set; and who finds it set does not mark it.
+ * [sf->lock, folio lock]
  */
 static void hot_owe_locked(struct smcfs_folio *sf, struct folio *folio)
 {
-	if (folio_test_dirty(folio) &&
-	    (sf->compared || bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX)))
+	if (folio_test_dirty(folio))
 		bitmap_or(sf->dirty, sf->dirty, sf->hot, SMCFS_FOLIO_PAGES_MAX);
 }
 
@@ -509,9 +509,8 @@ void smcfs_hot_protected(struct smcfs_region *region, struct folio *folio)
 		return;
 	spin_lock_irqsave(&sf->lock, flags);
 	bitmap_copy(hot, sf->hot, SMCFS_FOLIO_PAGES_MAX);
-	/* As in smcfs_hot_keep(). */
-	if (sf->compared || bitmap_empty(sf->dirty, SMCFS_FOLIO_PAGES_MAX))
-		bitmap_or(sf->dirty, sf->dirty, hot, SMCFS_FOLIO_PAGES_MAX);
+	/* As in smcfs_hot_keep(): its flag was set. */
+	bitmap_or(sf->dirty, sf->dirty, hot, SMCFS_FOLIO_PAGES_MAX);
 	spin_unlock_irqrestore(&sf->lock, flags);
 	if (hot_held(sf, folio))
 		return;

@@ -432,6 +432,11 @@ struct smcfs_region {
 	u64			wb_failures;	/* [wb_lock] transfers that failed */
 	struct list_head	wb_inflight;	/* [wb_lock] struct smcfs_wb, by ticket */
 
+	/* Pages that became dirty, ever; and those of them that are known to be clean again. */
+	atomic64_t		dirtied;
+	atomic64_t		cleaned;
+	unsigned long		dirty_counted;	/* READ_ONCE: jiffies, without a session */
+
 	struct mutex		drop_lock;	/* one round at a time: they hold references */
 	struct mutex		word_lock[SMCFS_WORD_LOCKS];	/* one word of a page at a time */
 
@@ -579,7 +584,7 @@ struct smcfs_folio {
 	DECLARE_BITMAP(hot, SMCFS_FOLIO_PAGES_MAX);	/* [lock] set, cleared: folio lock, too */
 	/* Compared: dirty ones to which a store is known, not only to some page of the folio. */
 	unsigned long	stored;		/* [lock] a hint; bits as in ->dirty */
-	/* Sent as a whole while somebody may have held them by a reference: see smcfs_folio_held(). */
+	/* Sent as a whole while somebody may have held them: see smcfs_folio_held(). */
 	unsigned long	kept;		/* [lock] bits as in ->dirty */
 	struct smcfs_page pages[];
 };
@@ -588,6 +593,7 @@ struct smcfs_folio *smcfs_folio_attach(struct folio *folio);
 struct smcfs_folio *smcfs_folio_prepare(struct folio *folio);
 void smcfs_folio_fit(struct smcfs_region *region, struct folio *folio);
 int smcfs_folio_mark_range(struct folio *folio, size_t offset, size_t length);
+void smcfs_dirty_flushed(struct smcfs_region *region, s64 dirtied);
 void smcfs_folio_dirty_locked(struct smcfs_folio *sf);
 void smcfs_folio_recall(struct folio *folio);
 bool smcfs_folio_keeps(struct folio *folio);

@@ -340,6 +340,7 @@ int smcfs_flush(struct inode *inode, loff_t start, loff_t end)
 	struct smcfs_region *region = smcfs_i(inode)->region;
 	struct address_space *mapping = inode->i_mapping;
 	u64 before, after, ticket;
+	s64 dirtied = atomic64_read(&region->dirtied);
 	int err;
 
 	if (smcfs_region_dead(region))
@@ -354,5 +355,7 @@ int smcfs_flush(struct inode *inode, loff_t start, loff_t end)
 	/* What was revoked meanwhile is gone, and only looks clean. */
 	if (!err && (after != before || smcfs_region_dead(region)))
 		err = -EIO;
+	if (!err && !start && end == LLONG_MAX)
+		smcfs_dirty_flushed(region, dirtied);
 	return err;
 }

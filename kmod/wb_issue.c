@@ -362,24 +362,43 @@ static void issue_look_later(struct smcfs_region *region)
 }
 
 /*
- * Sends a folio that was found dirty, held. It is let go of before it is unlocked: who waits for
- * the lock, to store to it, must not take us for somebody who writes, too.
- * Return: 0; 1: enough for this round; -EINTR, -ENOMEM.
+ * Unlocks a folio that a batch holds. A large one is let go of before: who waits for the lock, to
+ * store to it, must not take us for somebody who writes, too. Return: what the batch holds now.
  */
-static int issue_next(struct wb_issue *is, struct folio *folio)
+static struct folio *issue_unlock(struct folio *folio)
 {
+	bool large = folio_test_large(folio);
+
+	if (large)
+		folio_put(folio);	/* the page cache has it while it is locked */
+	folio_unlock(folio);
+	return large ? NULL : folio;
+}
+
+/* Lets go of what a batch still holds, which also brings the core's own batches to their lists. */
+static void issue_batch_release(struct folio_batch *batch)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < folio_batch_count(batch); i++)
+		if (batch->folios[i])
+			batch->folios[nr++] = batch->folios[i];
+	batch->nr = nr;
+	folio_batch_release(batch);
+	folio_batch_init(batch);
+}
+
+/* The next folio of a batch. Return: 0; 1: enough for this round; -EINTR, -ENOMEM. */
+static int issue_next(struct wb_issue *is, struct folio **next)
+{
+	struct folio *folio = *next;
 	int err = issue_lock(is, folio);
-	unsigned int nr;
 
 	if (!err) {
-		nr = folio_nr_pages(folio);
 		err = issue_folio(is, folio);
 		if (!err)	/* else the flusher would take it for progress */
-			is->wbc->nr_to_write -= nr;
-		folio_put(folio);	/* the page cache has it while it is locked */
-		folio_unlock(folio);
-	} else {
-		folio_put(folio);
+			is->wbc->nr_to_write -= folio_nr_pages(folio);
+		*next = issue_unlock(folio);
 	}
 	if (!is->sync && is->wbc->nr_to_write <= 0)
 		return 1;
@@ -421,10 +440,8 @@ int smcfs_writepages(struct address_space *mapping, struct writeback_control *wb
 	folio_batch_init(&batch);
 	while (!err && filemap_get_folios_tag(mapping, &index, end, tag, &batch)) {
 		for (i = 0; i < folio_batch_count(&batch) && !err; i++)
-			err = issue_next(&is, batch.folios[i]);
-		for (; i < folio_batch_count(&batch); i++)
-			folio_put(batch.folios[i]);
-		folio_batch_init(&batch);
+			err = issue_next(&is, &batch.folios[i]);
+		issue_batch_release(&batch);
 		cond_resched();
 	}
 	issue_submit(&is);
@@ -463,7 +480,7 @@ static void issue_hot_folio(struct wb_issue *is, struct folio *folio)
 
 /*
  * Folios of one window that adjoin, with hot pages, locked: what was stored to is sent, or dirty.
- * Unlocked here; those that nobody stored to before anything is waited for.
+ * Unlocked here, by issue_unlock(); those that nobody stored to before anything is waited for.
  */
 static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
 			  struct folio **folios, unsigned int nr)
@@ -489,21 +506,21 @@ static void issue_hot_run(struct wb_issue *is, struct smcfs_hot_window *window,
 
 		is->stored |= taken;
 		if (all || (!merges && smcfs_lines_misfit(is->region, folios[i]))) {
+			smcfs_hot_cool(is->region, window, folios[i]);
 			if (taken)
 				smcfs_folio_set_dirty(is->inode->i_mapping, folios[i]);
-			smcfs_hot_cool(is->region, window, folios[i]);
-			folio_unlock(folios[i]);
+			folios[i] = issue_unlock(folios[i]);
 			continue;
 		}
 		smcfs_hot_rest(is->region, window, folios[i], stored);
 		if (taken)
 			__set_bit(i, owed);
 		else
-			folio_unlock(folios[i]);
+			folios[i] = issue_unlock(folios[i]);
 	}
 	for_each_set_bit(i, owed, nr) {
 		issue_hot_folio(is, folios[i]);
-		folio_unlock(folios[i]);
+		folios[i] = issue_unlock(folios[i]);
 	}
 }
 
@@ -550,7 +567,7 @@ static int issue_window(struct wb_issue *is, struct smcfs_hot_window *window, un
 
 		if (filemap_get_folios(mapping, &next, window->start + last, &batch)) {
 			at = issue_hot_batch(is, window, at, &batch);
-			folio_batch_release(&batch);
+			issue_batch_release(&batch);
 			if (fatal_signal_pending(current))
 				return -EINTR;
 			cond_resched();

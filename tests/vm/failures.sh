@@ -378,9 +378,55 @@ target_frozen() {
 	on target check_guards
 }
 
+DIRTY_MAX=/sys/module/smcfs/parameters/dirty_max_mb
+
+# dirty_is BETWEEN AND: bytes of the region.
+dirty_is() {
+	local dirty
+	dirty=$(counter target:bound dirty_bytes)
+	echo "$dirty bytes are dirty"
+	[ "$dirty" -ge "$1" ] && [ "$dirty" -le "$2" ]
+}
+
+# A region has no more dirty pages than it may have, but for a folio: who stores more has them flushed, and
+# without a link waits, and can be killed.
+dirty_is_bounded() {
+	local size=$((8 * 1024 * 1024)) max=$((1024 * 1024)) folio=$((256 * 1024))
+	on target export_file bound "$size"
+	barrier exported
+	if [ "$NODE" = client ]; then
+		echo 1 >"$DIRTY_MAX"
+		check smcctl attach target:bound
+		check smcctl set target:bound hot=off flush_after_ms=3600000
+		probe_open a
+		p a "open rw /smc/target/bound"
+		p a "map rw shared 0 0"
+		p a "store 0 $size 5"
+		check dirty_is 0 $((max + folio))
+		p a "pwrite 0 $size 6"
+		check dirty_is 0 $((max + folio))
+		p a fsync
+		check vm_ctl link client down
+		p_start a "store 0 $size 7"
+		eventually 60 region_is bound degraded
+		eventually 60 dirty_is "$max" $((max + folio))
+		kill -KILL "${PROBE_PID[a]}"
+		eventually 20 process_gone "${PROBE_PID[a]}"
+		check vm_ctl link client up
+		eventually 60 region_is bound active
+		eventually 60 dirty_is 0 0
+		echo 1024 >"$DIRTY_MAX"
+	fi
+	barrier ended
+	on target probe_script "open r /dev/shm/bound" "pexpect 0 $((max / 2)) 7" \
+		"pexpect $((size / 2)) $((size / 2)) 6"
+	on target unexport bound
+}
+
 case_ "the product starts, with an export from the configuration" start
 case_ "a failed fsync keeps its pages dirty, and the next succeeds" failed_fsync_then_good
 case_ "without a link calls end in time, and who waits can be killed" reads_without_link
+case_ "a region has no more dirty pages than it may have, also without a link" dirty_is_bounded
 case_ "an O_DIRECT write that is killed leaves no trace in shadow pages" killed_direct_write
 case_ "umount with dirty pages and no link is EBUSY, -f discards and says how much" umount_with_dirty_pages
 case_ "a forced detach discards and counts" detach_by_force

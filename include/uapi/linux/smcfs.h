@@ -228,7 +228,7 @@ struct smcfs_page_run {
 
 enum smcfs_writers {
 	SMCFS_WRITERS_UNSPEC,
-	SMCFS_WRITERS_EXCLUSIVE,	/* one writing session: lines that changed, or whole pages */
+	SMCFS_WRITERS_EXCLUSIVE,	/* one writing session; changed lines, or whole pages */
 	SMCFS_WRITERS_MERGE,		/* any number, units that changed */
 	__SMCFS_WRITERS_MAX,
 };
@@ -311,8 +311,8 @@ enum smcfs_stat {
 	SMCFS_STAT_FETCH_FAULTS,	/* page faults that found their page absent */
 	SMCFS_STAT_WRITE_FAULTS,	/* page faults that made a page writable */
 	/*
-	 * Of about one in 16 pages that are sent after a comparison: how many bytes the target gets,
-	 * and how many of these differ from what it was known to hold, or came by write(2).
+	 * Of about one in 16 pages that are compared before they are sent: how many bytes go out,
+	 * and how many of these differ from what the target was known to hold, or came by write(2).
 	 */
 	SMCFS_STAT_SAMPLED_SENT_BYTES,
 	SMCFS_STAT_SAMPLED_CHANGED_BYTES,
