@@ -14,6 +14,8 @@
 #include <linux/highmem.h>
 #include <linux/module.h>
 #include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <asm/syscall.h>
 
 #include "smcfs.h"
 #include "trace.h"
@@ -51,17 +53,19 @@ static bool dirty_is_full(struct inode *inode)
 	struct smcfs_region *region = smcfs_i(inode)->region;
 	s64 max = (s64)READ_ONCE(dirty_max_mb) << (20 - PAGE_SHIFT);
 	s64 dirtied = atomic64_read(&region->dirtied);
+	unsigned long last;
 	s64 found;
 
 	if (!max || dirtied - atomic64_read(&region->cleaned) < max)
 		return false;
+	last = READ_ONCE(region->dirty_counted);
 	if (READ_ONCE(region->state) != SMCFS_REGION_DEGRADED ||
-	    time_before(jiffies, READ_ONCE(region->dirty_counted) + DIRTY_COUNT_EACH))
+	    time_before(jiffies, last + DIRTY_COUNT_EACH) ||
+	    cmpxchg(&region->dirty_counted, last, jiffies) != last)
 		return true;
-	/* What flies yet is going to fail. */
-	found = (smcfs_dirty_bytes(inode->i_mapping, PAGECACHE_TAG_DIRTY) +
-		 smcfs_dirty_bytes(inode->i_mapping, PAGECACHE_TAG_WRITEBACK)) >> PAGE_SHIFT;
-	WRITE_ONCE(region->dirty_counted, jiffies);
+	/* What flies yet is going to fail, and to be dirty then. */
+	found = smcfs_tagged_pages(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
+	found += smcfs_tagged_pages(inode->i_mapping, PAGECACHE_TAG_DIRTY);
 	smcfs_dirty_flushed(region, dirtied - found);
 	return found >= max;
 }
@@ -85,6 +89,17 @@ static int mark_page(struct smcfs_region *region, struct folio *folio, struct pa
 	return smcfs_folio_mark_range(folio, (size_t)index << PAGE_SHIFT, PAGE_SIZE);
 }
 
+/*
+ * Does a program store by itself? (The core does not tell: FAULT_FLAG_USER is not passed on.) What
+ * the kernel stores, in a system call or for a task that ends, may not wait for long: it comes
+ * again with mmap_lock held, or cannot be killed.
+ */
+static bool program_stores(void)
+{
+	return !(current->flags & (PF_KTHREAD | PF_EXITING)) &&
+	       syscall_get_nr(current, task_pt_regs(current)) == -1;
+}
+
 vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 {
 	struct folio *folio = page_folio(vmf->page);
@@ -106,7 +121,7 @@ vm_fault_t smcfs_page_mkwrite(struct vm_fault *vmf)
 		ret = VM_FAULT_SIGBUS;
 		goto err_unlock;
 	}
-	if (!folio_test_dirty(folio) && dirty_is_full(inode)) {
+	if (!folio_test_dirty(folio) && program_stores() && dirty_is_full(inode)) {
 		again_later = true;
 		ret = VM_FAULT_NOPAGE;
 		goto err_unlock;

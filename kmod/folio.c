@@ -362,6 +362,24 @@ static unsigned int tagged_pages(struct folio *folio, xa_mark_t tag)
 	return pages;
 }
 
+/* Pages of the folios that carry a tag. Context: process; O(tagged). */
+u64 smcfs_tagged_pages(struct address_space *mapping, xa_mark_t tag)
+{
+	struct folio_batch batch;
+	pgoff_t index = 0;
+	u64 pages = 0;
+	unsigned int i;
+
+	folio_batch_init(&batch);
+	while (filemap_get_folios_tag(mapping, &index, ULONG_MAX, tag, &batch)) {
+		for (i = 0; i < folio_batch_count(&batch); i++)
+			pages += folio_nr_pages(batch.folios[i]);
+		folio_batch_release(&batch);
+		cond_resched();
+	}
+	return pages;
+}
+
 /**
  * smcfs_dirty_bytes() - what carries a tag
  * @mapping: of a region.

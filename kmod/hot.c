@@ -482,14 +482,15 @@ void smcfs_hot_break(struct smcfs_region *region, struct folio *folio)
 	/* By somebody who did not say where: perhaps everywhere. */
 	if (held || folio_test_dirty(folio))
 		stored = hot[0];
+	/* The window exists: a page of the folio is hot. */
+	hot_clear_pages(region, hot_window(region, folio->index), folio, hot);
+	/* Last: while the flag is set all that is hot is dirty. */
 	if (stored & hot[0]) {
 		spin_lock_irqsave(&sf->lock, flags);
 		sf->dirty[0] |= stored & hot[0];
 		spin_unlock_irqrestore(&sf->lock, flags);
 		smcfs_folio_set_dirty(folio->mapping, folio);
 	}
-	/* The window exists: a page of the folio is hot. */
-	hot_clear_pages(region, hot_window(region, folio->index), folio, hot);
 }
 
 /**

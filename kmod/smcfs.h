@@ -899,6 +899,7 @@ void smcfs_drop_exit(void);
 int smcfs_drop_all(struct inode *inode);
 /* Drops what is clean of all of the region, and waits for nobody. Context: process. */
 void smcfs_drop_stale(struct inode *inode);
+u64 smcfs_tagged_pages(struct address_space *mapping, xa_mark_t tag);
 u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag);
 
 /* ------------------------------------------------------ inodes (inode.c, file.c, super.c) */
