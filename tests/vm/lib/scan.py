@@ -28,6 +28,8 @@ REPORTS = re.compile("|".join((
     r"kmemleak: (?:Cannot|Memory pool empty|Kernel memory leak detector disabled)",
     r"smc checker off:",
 )))
+# The network card, which is QEMU's, did not take what its driver gave it for seconds.
+STANDS_STILL = re.compile(r"NETDEV WATCHDOG: .*transmit queue \d+ timed out")
 # Printed by the runner when the debug kernel's leak scan found something.
 LEAK = re.compile(r"^unreferenced object 0x")
 
@@ -78,3 +80,12 @@ def scan(log: Path, allow: dict[str, tuple[str, ...]]) -> list[Hit]:
         if len(hits) == HITS_MAX:
             break
     return hits
+
+
+def stands_still(log: Path) -> bool:
+    """Has the guest's network card ceased to send?"""
+    for line in log.read_text(errors="replace").splitlines():
+        kernel = KERNEL_LINE.search(line)
+        if kernel and STANDS_STILL.search(kernel.group(1)):
+            return True
+    return False

@@ -21,7 +21,7 @@ from errors import VmError
 from guest import Boot, Guest, Shape, node_names
 from network import Network
 from report import NOT_OK, OK, SKIP, Report
-from scan import scan
+from scan import scan, stands_still
 from script import Script
 
 BOOT_TIMEOUT_S = 400   # a debug kernel on a busy machine
@@ -155,6 +155,10 @@ class Session:
         start = max(log.rfind(f"smc case: {self._script.name}: {self._case}"), 0)
         self._report.line(f"the end of this case in {guest.log}:")
         self._report.detail(log[start:].splitlines()[-TAIL_LINES:])
+
+    def card_stood_still(self) -> bool:
+        """Did an emulated network card cease to send, as the kernel of its guest found?"""
+        return any(stands_still(guest.log) for guest in self._guests if guest.log.exists())
 
     def _scan_logs(self) -> None:
         allow = {script.name: script.allow for script in self._done}
