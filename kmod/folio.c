@@ -362,8 +362,8 @@ static unsigned int tagged_pages(struct folio *folio, xa_mark_t tag)
 	return pages;
 }
 
-/* Pages of the folios that carry a tag. Context: process; O(tagged). */
-u64 smcfs_tagged_pages(struct address_space *mapping, xa_mark_t tag)
+/* Pages of the folios that carry a tag; of those with marks of their own all, or as marked. */
+static u64 count_tagged(struct address_space *mapping, xa_mark_t tag, bool all)
 {
 	struct folio_batch batch;
 	pgoff_t index = 0;
@@ -373,11 +373,18 @@ u64 smcfs_tagged_pages(struct address_space *mapping, xa_mark_t tag)
 	folio_batch_init(&batch);
 	while (filemap_get_folios_tag(mapping, &index, ULONG_MAX, tag, &batch)) {
 		for (i = 0; i < folio_batch_count(&batch); i++)
-			pages += folio_nr_pages(batch.folios[i]);
+			pages += all ? folio_nr_pages(batch.folios[i]) :
+				       tagged_pages(batch.folios[i], tag);
 		folio_batch_release(&batch);
 		cond_resched();
 	}
 	return pages;
+}
+
+/* Memory in folios that carry a tag, in pages. Context: process; O(tagged). */
+u64 smcfs_tagged_pages(struct address_space *mapping, xa_mark_t tag)
+{
+	return count_tagged(mapping, tag, true);
 }
 
 /**
@@ -390,17 +397,5 @@ u64 smcfs_tagged_pages(struct address_space *mapping, xa_mark_t tag)
  */
 u64 smcfs_dirty_bytes(struct address_space *mapping, xa_mark_t tag)
 {
-	struct folio_batch batch;
-	pgoff_t index = 0;
-	u64 pages = 0;
-	unsigned int i;
-
-	folio_batch_init(&batch);
-	while (filemap_get_folios_tag(mapping, &index, ULONG_MAX, tag, &batch)) {
-		for (i = 0; i < folio_batch_count(&batch); i++)
-			pages += tagged_pages(batch.folios[i], tag);
-		folio_batch_release(&batch);
-		cond_resched();
-	}
-	return pages << PAGE_SHIFT;
+	return count_tagged(mapping, tag, false) << PAGE_SHIFT;
 }
