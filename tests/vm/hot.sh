@@ -412,8 +412,8 @@ large_folios_break() {
 	on target probe_script "open rw /dev/shm/l" "pwrite 1130496 4096 55" "pwrite 1900544 4096 56"
 	barrier target-wrote
 	if [ "$NODE" = client ]; then
-		p a "store 1572864 100 16" # by no fault
 		first_store 14
+		p a "store 1867776 100 16" # by no fault, in a folio that is about to break
 		p a "pwrite 1835008 100 15"
 		p a fsync
 		probe_close b14
@@ -422,7 +422,7 @@ large_folios_break() {
 	barrier closed
 	holds l 1089536 100 14
 	holds l 1130496 4096 55
-	holds l 1572864 100 16
+	holds l 1867776 100 16
 	holds l 1835008 100 15
 	holds l 1900544 4096 56
 	on target unexport l
